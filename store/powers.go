@@ -1,0 +1,37 @@
+package store
+
+import (
+	"context"
+	"time"
+)
+
+// The interfaces below are optional: the engine asks a store for each by a type assertion and does without where it is
+// missing, at the cost the comment names.
+
+// Waker carries wake-ups between processes. Without it a process learns of another's earlier message by its safety scan.
+type Waker interface {
+	// Wake tells every listener, in this process and others, about the instants. It is best effort and cheap.
+	Wake(ctx context.Context, hints []QueueHint) error
+	// Listen calls back for each wake-up until ctx ends or the connection is lost, and returns why. The callback
+	// does not block and is called by one goroutine at a time. ready is called once wake-ups sent from then on are heard.
+	Listen(ctx context.Context, ready func(), heard func([]QueueHint)) error
+}
+
+// Transactor accepts and changes messages inside the caller's own database transaction. Without it there is no
+// transactional scheduling on that store.
+type Transactor interface {
+	// InTx returns a Writer in the transaction, which must be one of the store's driver and of its database.
+	InTx(tx any) (Writer, error)
+}
+
+// Writer is what can be done inside a caller's transaction; what it did takes effect when the transaction commits.
+type Writer interface {
+	Put(ctx context.Context, now time.Time, messages []Message, mode PutMode) ([]PutResult, error)
+	Replace(ctx context.Context, now time.Time, changes []Change) ([]error, error)
+	Wake(ctx context.Context, hints []QueueHint) error
+}
+
+// Clocker tells the database's own time. Without it, and where Claimed.StoreNow is zero, the local clock decides.
+type Clocker interface {
+	Now(ctx context.Context) (time.Time, error)
+}
