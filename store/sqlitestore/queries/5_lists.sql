@@ -112,14 +112,15 @@ FROM q WHERE substr(q.name, 1, length(:prefix)) = :prefix
 )
 SELECT name FROM q WHERE substr(name, 1, length(:prefix)) = :prefix
 
--- The queues in order, one row for each priority in use, with its first instant from min on: two probes each.
+-- The queues in order, one row for each priority in use, with its first instant from min on: two probes each. The plus
+-- keeps SQLite from comparing two columns as numbers of any kind, for which it would use the index as far as queue only.
 
 -- name: window(queue, priority, prefix, min)
 WITH RECURSIVE w (n) AS (
 SELECT (SELECT n FROM messages INDEXED BY messages_claim WHERE (queue, priority) > (:queue, :priority)
 ORDER BY queue, priority, visible_at LIMIT 1)
 UNION ALL
-SELECT (SELECT x.n FROM messages x INDEXED BY messages_claim WHERE (x.queue, x.priority) > (m.queue, m.priority)
+SELECT (SELECT x.n FROM messages x INDEXED BY messages_claim WHERE (x.queue, x.priority) > (m.queue, +m.priority)
 ORDER BY x.queue, x.priority, x.visible_at LIMIT 1)
 FROM w CROSS JOIN messages m ON m.n = w.n WHERE substr(m.queue, 1, length(:prefix)) = :prefix
 )
