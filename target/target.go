@@ -40,6 +40,7 @@ type Delivery struct {
 	Queue       string
 	ID          string // the same in every attempt
 	Kind        string
+	Target      string // the name the target has in the worker's settings; empty: an in-process handler
 	Address     string
 	Params      map[string]string
 	ContentType string

@@ -1,0 +1,42 @@
+package belfry
+
+import (
+	"github.com/belfryhq/belfry/store"
+	"github.com/belfryhq/belfry/target"
+)
+
+// The vocabulary of the contracts, under the names by which users of the library meet it.
+type (
+	// Message is the unit that waits and is delivered.
+	Message = store.Message
+	// State is where a message is in its life.
+	State = store.State
+	// Retention says how long a finished message is kept.
+	Retention = store.Retention
+	// RetryPolicy says how often and when a failed delivery is tried again.
+	RetryPolicy = store.Retry
+	// Attempt is the record of one delivery with a known outcome.
+	Attempt = store.Attempt
+	// Gate is what a message waits for besides its instant.
+	Gate = store.Gate
+	// Query selects messages for List and Count.
+	Query = store.Query
+	// Page is a part of a list.
+	Page = store.Page
+	// Delivery is one attempt to deliver one message, as handlers and targets see it.
+	Delivery = target.Delivery
+	// Target delivers messages somewhere.
+	Target = target.Target
+)
+
+// The states of a message.
+const (
+	Scheduled = store.Scheduled
+	Leased    = store.Leased
+	Done      = store.Done
+	Dead      = store.Dead
+	Canceled  = store.Canceled
+)
+
+// Forever is the Retention of what is never purged.
+const Forever = store.Forever
