@@ -91,7 +91,7 @@ func (d *Dispatcher) takeTurns() (batch []store.QueueClaim, ahead time.Duration)
 		}
 		ahead = queueAhead
 		d.ready.pop()
-		d.moveTo2(q)
+		q.place, q.hinted = beingRead, store.Never
 		limit = min(limit, claimMessages-total)
 		total += limit
 		batch = append(batch, store.QueueClaim{
@@ -99,12 +99,6 @@ func (d *Dispatcher) takeTurns() (batch []store.QueueClaim, ahead time.Duration)
 		})
 	}
 	return batch, ahead
-}
-
-// moveTo2 marks a queue that was taken from its turn as being read.
-func (d *Dispatcher) moveTo2(q *queue) {
-	q.place = beingRead
-	q.hinted = store.Never
 }
 
 func (d *Dispatcher) claimDone() {
@@ -169,6 +163,9 @@ func (d *Dispatcher) take(claimed store.Claimed, batch []store.QueueClaim, taken
 		m := &claimed.Messages[i]
 		q := d.queues[m.Queue]
 		l := &lease{Message: *m, queue: q, taken: taken, term: d.cfg.Lease}
+		if old, ok := d.held[m.Key()]; ok { // claimed anew while a delivery under an earlier claim goes on
+			d.lose(old)
+		}
 		d.held[m.Key()] = l
 		q.inHand++
 		if m.DueAt.After(now) {

@@ -56,10 +56,13 @@ func (d *Dispatcher) attempt(l *lease) (result lifecycle.Result, cause error) {
 	defer cancel(nil)
 	d.mu.Lock()
 	l.started, l.cancel = time.Now(), cancel
-	lost := l.lost
+	early := d.ended // the grace period is over
+	if l.lost {
+		early = store.ErrLeaseLost
+	}
 	d.mu.Unlock()
-	if lost {
-		return lifecycle.Result{Err: store.ErrLeaseLost}, store.ErrLeaseLost
+	if early != nil {
+		return lifecycle.Result{Err: early}, early
 	}
 	delivery := l.delivery()
 	observed := target.Observation{}
@@ -104,12 +107,12 @@ func (d *Dispatcher) endDelivery(l *lease) {
 	before := l.phase
 	l.phase, l.cancel = settling, nil
 	q.inHand--
-	q.finished.add(time.Now())
 	switch before {
 	case early:
 		q.aheadOf--
 	case running:
 		q.running--
+		q.finished.add(time.Now())
 		d.leaveLane(l)
 		d.pump(q)
 	}
@@ -122,6 +125,10 @@ func (d *Dispatcher) forget(l *lease) {
 	defer d.mu.Unlock()
 	if d.held[l.Key()] == l {
 		delete(d.held, l.Key())
+	}
+	if q := l.queue; q.limits.Concurrency > 0 { // a place is free over all workers
+		q.blocked = time.Time{}
+		d.place(q)
 	}
 }
 

@@ -70,9 +70,10 @@ type Dispatcher struct {
 	held     map[store.Key]*lease // every lease in hand
 	ahead    leaseHeap            // leases claimed ahead, by DueAt
 	lanes    map[string]*lane
-	claiming int  // claims under way
-	stopping bool // no claims any more
-	broken   bool // a settlement could not be written: no claims until one can
+	claiming int   // claims under way
+	stopping bool  // no claims any more
+	ended    error // why deliveries shall not go on; nil: they shall
+	broken   bool  // a settlement could not be written: no claims until one can
 	pause    time.Time
 	failures int // claims that failed in a row
 
@@ -167,6 +168,7 @@ func waitFor(done <-chan struct{}, d time.Duration) bool {
 func (d *Dispatcher) cancelAll(cause error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	d.ended = cause
 	for _, l := range d.held {
 		if l.cancel != nil {
 			l.cancel(cause)

@@ -59,15 +59,9 @@ func (d *Dispatcher) settled(l *lease, s store.Settlement, err error) {
 	for i := range s.FollowUps {
 		hints = append(hints, store.QueueHint{Queue: s.FollowUps[i].Queue, At: s.FollowUps[i].DueAt})
 	}
-	if len(hints) > 0 && !d.isStopping() {
+	if len(hints) > 0 {
 		d.cfg.Hint(hints)
 	}
-}
-
-func (d *Dispatcher) isStopping() bool {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return d.stopping
 }
 
 // writeSettlements writes one batch of the group commit. While that fails nothing is claimed: what cannot be settled must
