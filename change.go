@@ -25,7 +25,7 @@ func (c *Client) Reschedule(ctx context.Context, queue, id string, at time.Time)
 }
 
 // Revive makes a finished message wait again, with no attempts used up, to be delivered at the instant (zero: now).
-// Errors: ErrNotFound, ErrDuplicate when another live message holds its dedup key; ErrUnfinished when it is live.
+// Errors: ErrNotFound, ErrDuplicate when another live message holds its dedup key; ErrLive when it is live.
 func (c *Client) Revive(ctx context.Context, queue, id string, at time.Time) (Message, error) {
 	return c.change(ctx, store.Key{Queue: queue, ID: id}, store.Swap, func(m Message, now time.Time) (Message, error) {
 		return lifecycle.Revive(m, at, now)

@@ -64,7 +64,7 @@ func New(s store.Store, settings Settings) *Client {
 		settings.Retention = &DefaultRetention
 	}
 	settings.Retry = lifecycle.Resolve(settings.Retry, DefaultRetry)
-	c := &Client{store: s, settings: settings, clock: engineclock.New(engineclock.Tolerance)}
+	c := &Client{store: s, settings: settings, clock: engineclock.New(0)}
 	c.accepts = combine.New(c.writeAccepts, combine.Limits[Message]{
 		MaxItems: acceptBatch,
 		MaxBytes: acceptBytes,

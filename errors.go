@@ -22,6 +22,8 @@ var (
 	ErrInFlight = store.ErrInFlight
 	// ErrFinished: the message has already reached its end.
 	ErrFinished = lifecycle.ErrFinished
+	// ErrLive: the message has not reached its end, so there is nothing to revive.
+	ErrLive = lifecycle.ErrLive
 	// ErrConflict: somebody else changed the message at the same time, again and again.
 	ErrConflict = store.ErrConflict
 	// ErrLeaseLost: the lease was lost. It is also the cause of a delivery's context that ended for that reason.

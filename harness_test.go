@@ -33,6 +33,12 @@ func bubble(t *testing.T, test func(t *testing.T)) {
 	synctest.Test(t, test)
 }
 
+// pass lets virtual time pass and waits until everything that it set off has come to rest.
+func pass(d time.Duration) {
+	time.Sleep(d)
+	synctest.Wait()
+}
+
 // newEngine makes an engine on a store, not yet running.
 func newEngine(t *testing.T, s store.Store, settings belfry.WorkerSettings) *engine {
 	t.Helper()
@@ -95,7 +101,7 @@ func (e *engine) get(m belfry.Message) belfry.Message {
 	return got
 }
 
-// in waits until a message is in a state, at most a while.
+// reaches waits until a message is in a state, at most a while.
 func (e *engine) reaches(m belfry.Message, want belfry.State, most time.Duration) belfry.Message {
 	e.t.Helper()
 	deadline := time.Now().Add(most)

@@ -42,8 +42,10 @@ func (d *Dispatcher) runClaims(ctx context.Context) {
 	}
 }
 
-// idleWait bounds every sleep of the claim loop, so that a step of the clock is noticed.
-const idleWait = time.Second
+const (
+	idleWait = time.Second    // bounds every sleep until an instant, so that a step of the clock is noticed
+	forever  = 24 * time.Hour // the sleep of a loop that only a signal can give work
+)
 
 // nextClaim picks the queues to claim from now; without any it says how long there will be none.
 func (d *Dispatcher) nextClaim() (batch []store.QueueClaim, ahead time.Duration, wait time.Duration) {
@@ -51,7 +53,7 @@ func (d *Dispatcher) nextClaim() (batch []store.QueueClaim, ahead time.Duration,
 	defer d.mu.Unlock()
 	now := d.cfg.Clock.Now()
 	if d.stopping || d.broken || d.claiming >= max(d.cfg.Claimers, 1) {
-		return nil, 0, idleWait
+		return nil, 0, forever
 	}
 	if d.pause.After(now) {
 		return nil, 0, min(d.cfg.Clock.Until(d.pause), idleWait)
@@ -64,11 +66,10 @@ func (d *Dispatcher) nextClaim() (batch []store.QueueClaim, ahead time.Duration,
 		d.claiming++
 		return batch, ahead, 0
 	}
-	wait = idleWait
-	if len(d.sleeping) > 0 {
-		wait = min(wait, d.cfg.Clock.Until(d.sleeping[0].wakeAt))
+	if len(d.sleeping) == 0 {
+		return nil, 0, forever
 	}
-	return nil, 0, wait
+	return nil, 0, min(d.cfg.Clock.Until(d.sleeping[0].wakeAt), idleWait)
 }
 
 // takeTurns takes queues from the front of the turn: those that have the same room for what is ahead of its time.
@@ -184,6 +185,9 @@ func (d *Dispatcher) take(claimed store.Claimed, batch []store.QueueClaim, taken
 		d.settleNext(d.queues[c.Queue], claimed.Queues[i], until)
 	}
 	notify(d.fire)
+	if len(claimed.Messages) > 0 {
+		notify(d.keep)
+	}
 }
 
 // settleNext notes what a claim left in a queue. An instant that is the end of the leases just taken is no news: a lease

@@ -58,6 +58,7 @@ type Dispatcher struct {
 	settles *combine.Group[store.Settlement, error]
 	claim   chan struct{} // signals the claim loop; holds one
 	fire    chan struct{} // signals the fire loop; holds one
+	keep    chan struct{} // signals the extender that leases are in hand; holds one
 
 	deliveries sync.WaitGroup
 	settling   context.Context // outlives Run's context until the end of the grace
@@ -91,6 +92,7 @@ func New(cfg Config) *Dispatcher {
 		cfg:    cfg,
 		claim:  make(chan struct{}, 1),
 		fire:   make(chan struct{}, 1),
+		keep:   make(chan struct{}, 1),
 		queues: map[string]*queue{},
 		held:   map[store.Key]*lease{},
 		lanes:  map[string]*lane{},

@@ -18,16 +18,12 @@ func (d *Dispatcher) runExtender(ctx context.Context) {
 	var calls sync.WaitGroup
 	defer calls.Wait()
 	tick := min(d.cfg.Lease/10, askEvery/2)
-	ticker := time.NewTicker(tick)
-	defer ticker.Stop()
 	var asked time.Time
 	answered := make(chan struct{}, 1)
 	answered <- struct{}{}
 	for {
-		select {
-		case <-ctx.Done():
+		if !d.awaitTick(ctx, tick) {
 			return
-		case <-ticker.C:
 		}
 		d.dropExpired()
 		d.easeLanes()
@@ -47,6 +43,28 @@ func (d *Dispatcher) runExtender(ctx context.Context) {
 			}
 			answered <- struct{}{}
 		})
+	}
+}
+
+// awaitTick waits for the next tick; while no lease is in hand there are none. It is false when ctx has ended.
+func (d *Dispatcher) awaitTick(ctx context.Context, tick time.Duration) bool {
+	d.mu.Lock()
+	holding := len(d.held) > 0 || len(d.lanes) > 0
+	d.mu.Unlock()
+	if !holding {
+		select {
+		case <-ctx.Done():
+			return false
+		case <-d.keep:
+		}
+	}
+	timer := time.NewTimer(tick)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return false
+	case <-timer.C:
+		return true
 	}
 }
 

@@ -110,7 +110,7 @@ func (d *Dispatcher) fireDue() time.Duration {
 		d.pump(l.queue)
 	}
 	if len(d.ahead) == 0 {
-		return idleWait
+		return forever
 	}
 	return min(d.cfg.Clock.Until(d.ahead[0].DueAt), idleWait)
 }
