@@ -112,11 +112,12 @@ func TestRollingRestartsDeliverEveryMessageOnce(t *testing.T) {
 			}
 		}
 		for range 110 {
-			e := newEngine(t, s, belfry.WorkerSettings{Node: "n"}).start()
+			e := newEngine(t, s, belfry.WorkerSettings{Node: "n"})
 			e.mux.HandleFunc("k", func(ctx context.Context, d belfry.Delivery) error {
 				time.Sleep(20 * time.Millisecond)
 				return got.handle(ctx, d)
 			})
+			e.start()
 			pass(100 * time.Millisecond)
 			if err := e.stopped(); err != nil {
 				t.Fatal(err)
