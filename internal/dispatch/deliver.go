@@ -33,7 +33,7 @@ func (d *Dispatcher) outcome(l *lease) (s store.Settlement, settled bool) {
 	if s, end := lifecycle.Preflight(&l.Message, now); end {
 		return s, true
 	}
-	if l.left(time.Now()) <= d.margin() { // the process was stopped for a while: somebody else may be about to claim it
+	if d.leftOf(l) <= d.margin() { // the process was stopped for a while: somebody else may be about to claim it
 		return lifecycle.Unstarted(&l.Message, now), true
 	}
 	result, cause := d.attempt(l)
@@ -48,6 +48,13 @@ func (d *Dispatcher) outcome(l *lease) (s store.Settlement, settled bool) {
 	default:
 		return store.Settlement{}, false
 	}
+}
+
+// leftOf returns how much of a lease is left.
+func (d *Dispatcher) leftOf(l *lease) time.Duration {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return l.left(time.Now())
 }
 
 // attempt calls the target. The cause is that of the engine ending the delivery's context early; nil when it did not.
@@ -68,9 +75,10 @@ func (d *Dispatcher) attempt(l *lease) (result lifecycle.Result, cause error) {
 	observed := target.Observation{}
 	delivery.Observed = &observed
 	delivery.Lease = &hold{d: d, l: l, ctx: ctx}
+	began := time.Now()
 	result = lifecycle.Result{StartedAt: d.cfg.Clock.Now(), Owner: d.cfg.Owner}
 	result.Err = d.call(ctx, delivery)
-	result.Duration = time.Since(l.started)
+	result.Duration = time.Since(began)
 	result.Status, result.Response = observed.Status, observed.Response
 	if ended := context.Cause(ctx); ended != nil && !errors.Is(ended, context.DeadlineExceeded) {
 		cause = ended
@@ -144,7 +152,7 @@ func (h *hold) Until() time.Time {
 	h.d.mu.Lock()
 	defer h.d.mu.Unlock()
 	now := time.Now()
-	return now.Add(h.l.left(now)).UTC()
+	return now.Add(h.l.left(now)).Round(0).UTC()
 }
 
 // Extend moves the delivery's deadline.
