@@ -15,6 +15,12 @@ type (
 	Retention = store.Retention
 	// RetryPolicy says how often and when a failed delivery is tried again.
 	RetryPolicy = store.Retry
+	// Backoff is the shape of the delays between attempts.
+	Backoff = store.Backoff
+	// PutMode says what Client.Put does with what is stored already.
+	PutMode = store.PutMode
+	// PutResult is what became of one message of Client.Put.
+	PutResult = store.PutResult
 	// Attempt is the record of one delivery with a known outcome.
 	Attempt = store.Attempt
 	// Gate is what a message waits for besides its instant.
@@ -36,6 +42,27 @@ const (
 	Done      = store.Done
 	Dead      = store.Dead
 	Canceled  = store.Canceled
+)
+
+// The backoffs.
+const (
+	Exponential = store.Exponential
+	Linear      = store.Linear
+	Fixed       = store.Fixed
+	List        = store.List
+)
+
+// The flags of a PutMode.
+const (
+	Overwrite = store.Overwrite
+	Atomic    = store.Atomic
+)
+
+// The orders of a list.
+const (
+	ByCreated  = store.ByCreated
+	ByFireAt   = store.ByFireAt
+	ByFinished = store.ByFinished
 )
 
 // Forever is the Retention of what is never purged.
