@@ -31,6 +31,8 @@ type (
 	Page = store.Page
 	// Delivery is one attempt to deliver one message, as handlers and targets see it.
 	Delivery = target.Delivery
+	// TargetFunc is a function as a Target.
+	TargetFunc = target.Func
 	// Target delivers messages somewhere.
 	Target = target.Target
 )
