@@ -27,6 +27,8 @@ type (
 	Gate = store.Gate
 	// Query selects messages for List and Count.
 	Query = store.Query
+	// Order is what a list is sorted by.
+	Order = store.Order
 	// Page is a part of a list.
 	Page = store.Page
 	// Delivery is one attempt to deliver one message, as handlers and targets see it.
@@ -66,6 +68,9 @@ const (
 	ByFireAt   = store.ByFireAt
 	ByFinished = store.ByFinished
 )
+
+// ParseState returns the state with the name.
+func ParseState(name string) (State, error) { return store.ParseState(name) }
 
 // Forever is the Retention of what is never purged.
 const Forever = store.Forever
