@@ -32,6 +32,9 @@ const (
 // right before the connection is made, so it does not matter how the host was written, what it resolved to before, or
 // which of its addresses wins. The host is not allowed if none of its addresses was.
 func (d *dialer) dial(ctx context.Context, network, address string) (net.Conn, error) {
+	if d.life.Err() != nil {
+		return nil, errClosed
+	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer context.AfterFunc(d.life, cancel)()

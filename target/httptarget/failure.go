@@ -76,6 +76,9 @@ func describeTLS(err error) string {
 		return printable(text)
 	}
 	if record, ok := errors.AsType[tls.RecordHeaderError](err); ok {
+		if string(record.RecordHeader[:]) == "HTTP/" {
+			return "the server answers in plain HTTP"
+		}
 		return printable(strings.TrimPrefix(record.Msg, "tls: "))
 	}
 	switch op, isOp := errors.AsType[*net.OpError](err); {
@@ -85,8 +88,6 @@ func describeTLS(err error) string {
 		return printable(text[len("tls: "):])
 	case text == "net/http: TLS handshake timeout":
 		return "handshake timeout"
-	case text == "http: server gave HTTP response to HTTPS client":
-		return "the server answers in plain HTTP"
 	}
 	return ""
 }

@@ -54,7 +54,7 @@ func (t *Target) read(resp *http.Response, cancel context.CancelFunc, observed b
 	if resp.StatusCode == http.StatusSwitchingProtocols || resp.ContentLength == 0 {
 		return nil
 	}
-	defer time.AfterFunc(responseBodyTimeout, cancel).Stop()
+	defer time.AfterFunc(t.bodyTimeout, cancel).Stop()
 	var beginning bytes.Buffer
 	if observed {
 		_, _ = io.CopyN(&beginning, resp.Body, int64(t.settings.MaxResponse))

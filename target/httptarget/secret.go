@@ -16,9 +16,11 @@ const minSecret = 24
 // secretPrefix marks a secret of Standard Webhooks.
 const secretPrefix = "whsec_"
 
-// Secret is a key that signs requests. However it is printed, logged or encoded, it reads ***. The zero value is no
+// Secret is a key that signs requests. However it is printed, logged or encoded, it does not show. The zero value is no
 // secret.
-type Secret struct{ key []byte }
+type Secret struct {
+	key *[]byte // behind a pointer, because fmt prints fields where it does not ask Format, with %p
+}
 
 // ParseSecret reads a secret as Standard Webhooks writes it: base64 of at least 24 bytes, after whsec_ or bare. The error
 // does not repeat it.
@@ -30,7 +32,7 @@ func ParseSecret(text string) (Secret, error) {
 	if len(key) < minSecret {
 		return Secret{}, fmt.Errorf("secret: has %d bytes; give at least %d random ones, in base64", len(key), minSecret)
 	}
-	return Secret{key}, nil
+	return Secret{&key}, nil
 }
 
 const masked = "***"
@@ -49,7 +51,7 @@ func (Secret) MarshalText() ([]byte, error) { return []byte(masked), nil }
 
 // appendSignature appends the signature of a request in the scheme v1: HMAC-SHA256 over id.timestamp.payload.
 func (s Secret) appendSignature(dst []byte, id, timestamp string, payload []byte) []byte {
-	mac := hmac.New(sha256.New, s.key)
+	mac := hmac.New(sha256.New, *s.key)
 	for _, part := range [...][]byte{[]byte(id), {'.'}, []byte(timestamp), {'.'}, payload} {
 		mac.Write(part)
 	}

@@ -38,9 +38,10 @@ var (
 
 // Target delivers messages as HTTP requests. It may be used concurrently.
 type Target struct {
-	settings  Settings
-	transport *http.Transport
-	close     context.CancelFunc
+	settings    Settings
+	transport   *http.Transport
+	bodyTimeout time.Duration // how long the rest of an answer is read once its status has come
+	close       context.CancelFunc
 }
 
 // New returns a Target. It connects to nothing; Close ends what it will have connected to.
@@ -67,7 +68,7 @@ func New(s Settings) (*Target, error) {
 	if s.Proxy != nil {
 		transport.Proxy = http.ProxyURL(s.Proxy)
 	}
-	return &Target{settings: s, transport: transport, close: cancel}, nil
+	return &Target{settings: s, transport: transport, bodyTimeout: responseBodyTimeout, close: cancel}, nil
 }
 
 // Close ends idle connections and those being made. Deliveries under way go on; those that need a new connection fail.

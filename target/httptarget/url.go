@@ -4,13 +4,14 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/netip"
 	"net/url"
 	"strconv"
 	"strings"
 	"unicode"
 	"unicode/utf8"
 
-	"golang.org/x/net/http/httpguts"
+	"golang.org/x/net/idna"
 )
 
 // MaxURL is how many bytes a URL may have.
@@ -25,7 +26,8 @@ func CheckURL(raw string) error {
 	return err
 }
 
-// parseURL returns an absolute http or https URL.
+// parseURL returns an absolute http or https URL with its host in ASCII, so that the name that is looked up, the one
+// that a certificate is checked for and the one in the request are the same.
 func parseURL(raw string) (*url.URL, error) {
 	if err := checkText(raw); err != nil {
 		return nil, err
@@ -46,10 +48,39 @@ func parseURL(raw string) (*url.URL, error) {
 	if err := checkPort(u.Port()); err != nil {
 		return nil, err
 	}
-	if _, err := httpguts.PunycodeHostPort(u.Host); err != nil {
-		return nil, errors.New("url: the host is no valid name; correct it")
+	host, ok := asciiHost(u.Hostname())
+	if !ok {
+		return nil, errors.New("url: the host is neither a name nor an address; correct it")
+	}
+	if host != u.Hostname() {
+		u.Host = host
+		if port := u.Port(); port != "" {
+			u.Host += ":" + port
+		}
 	}
 	return u, nil
+}
+
+// asciiHost returns a host as the name system knows it, and reports whether it is an address or can be a name.
+func asciiHost(host string) (string, bool) {
+	if strings.Contains(host, ":") {
+		_, err := netip.ParseAddr(host)
+		return host, err == nil
+	}
+	for i := range len(host) {
+		if host[i] >= utf8.RuneSelf {
+			mapped, err := idna.Lookup.ToASCII(host)
+			return mapped, err == nil && mapped != ""
+		}
+		if !isNameByte(host[i]) {
+			return host, false
+		}
+	}
+	return host, true
+}
+
+func isNameByte(c byte) bool {
+	return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || c == '-' || c == '.' || c == '_'
 }
 
 // checkText finds what may be nowhere in a URL.
@@ -83,12 +114,9 @@ func checkPort(port string) error {
 	return nil
 }
 
-// laneOf returns the place that a URL names: scheme, host and port, in one spelling.
+// laneOf returns the place that a parsed URL names: scheme, host and port, in one spelling.
 func laneOf(u *url.URL) string {
 	host, port := strings.TrimSuffix(strings.ToLower(u.Hostname()), "."), u.Port()
-	if ascii, err := httpguts.PunycodeHostPort(host); err == nil {
-		host = ascii
-	}
 	if port == "" {
 		port = "443"
 		if u.Scheme == "http" {
