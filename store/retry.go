@@ -3,7 +3,9 @@ package store
 import "time"
 
 // Retry is a message's retry policy. It is data: the engine decides by it, stores only keep it. The zero value means
-// the default of whoever accepts the message (see belfry.DefaultRetry).
+// the default of whoever accepts the message (see belfry.DefaultRetry). A policy that is partly zero is filled from that
+// default before the message is stored; where zero means "none" in what is stored (MaxAge, Max, Jitter), -1 says so to
+// the default too and is kept as "none".
 type Retry struct {
 	// MaxAttempts bounds deliveries with a known outcome; zero: the default; negative: no limit.
 	MaxAttempts int `json:"attempts,omitempty"`
