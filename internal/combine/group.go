@@ -113,7 +113,11 @@ func (g *Group[T, R]) do(ctx context.Context, items []T, bytes int) ([]R, error)
 		if g.leave(c) {
 			return nil, unwritten(ctx.Err())
 		}
-		return nil, ctx.Err()
+		select {
+		case <-c.turn: // the outcome is known after all
+		default:
+			return nil, ctx.Err()
+		}
 	}
 	if c.leads {
 		return g.lead(ctx, c)
