@@ -8,7 +8,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -33,6 +35,11 @@ type Limits[T any] struct {
 type Group[T, R any] struct {
 	run    func(ctx context.Context, items []T) ([]R, error)
 	limits Limits[T]
+
+	// shared is whether the last batch had items of several callers. Then there is load, and a leader lets other
+	// goroutines run once before it gathers: those whose batch has just ended come back in time for this one, instead
+	// of taking turns with another half of the callers. A lone caller does not yield.
+	shared atomic.Bool
 
 	mu      sync.Mutex
 	leaders int         // callers that write or were handed the lead; as many as InFlight while somebody waits
@@ -168,7 +175,11 @@ func (g *Group[T, R]) handOver() {
 
 // lead writes the caller's items together with those of the callers that wait and returns the caller's results.
 func (g *Group[T, R]) lead(ctx context.Context, c *call[T, R]) ([]R, error) {
+	if g.shared.Load() {
+		runtime.Gosched()
+	}
 	followers, items := g.gather(c)
+	g.shared.Store(len(followers) > 0)
 	err := ErrPanic // unless run returns
 	var results []R
 	defer func() {
