@@ -15,11 +15,12 @@ import (
 )
 
 var (
-	// ErrUnwritten is found in the error of a caller that left before its items were taken: nothing of them is done.
+	// ErrUnwritten is found in the error of a caller that left before its items were taken: nothing of them is done,
+	// but for those that earlier batches of the same call have given results for.
 	ErrUnwritten = errors.New("nothing was written")
-	// ErrPanic is what the callers get whose batch another caller was writing when it panicked; the outcome is unknown.
-	// The panic itself goes on in that caller.
-	ErrPanic = errors.New("the write of the shared batch panicked")
+	// ErrPanic is what the callers get whose batch another caller was writing when it panicked or ended its
+	// goroutine; the outcome is unknown. The panic itself goes on in that caller.
+	ErrPanic = errors.New("the write of a shared batch panicked")
 )
 
 // Limits bound batches. The zero value has one batch at a time, of any size, without a time limit.

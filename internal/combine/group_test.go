@@ -129,11 +129,12 @@ func TestWhatArrivesDuringAWriteSharesTheNextInOrder(t *testing.T) {
 func TestLimitsSplitTheLineAndOvertakeNobody(t *testing.T) {
 	limits := combine.Limits[int]{MaxItems: 3, MaxBytes: 100, Size: func(item int) int { return item }}
 	bubble(t, limits, func(t *testing.T, l *ledger, g *combine.Group[int, int]) {
-		for _, items := range [][]int{{1}, {2, 3}, {4, 5}, {6}, {90}, {20}, {5}, {500}, {1}} {
+		for _, items := range [][]int{{1}, {2, 3}, {4, 5}, {6}, {90}, {20}, {5}, {500}, {1}, {50}, {40}, {20}} {
 			start(t.Context(), g, items...)
 		}
 		pass(time.Minute)
-		expectBatches(t, l, []int{1}, []int{2, 3}, []int{4, 5, 6}, []int{90}, []int{20, 5}, []int{500}, []int{1})
+		expectBatches(t, l, []int{1}, []int{2, 3}, []int{4, 5, 6}, []int{90}, []int{20, 5}, []int{500},
+			[]int{1, 50, 40}, []int{20})
 	})
 }
 
@@ -215,9 +216,10 @@ func TestAWrongNumberOfResultsIsAnErrorForAll(t *testing.T) {
 func TestResultsOfOneCallerCannotBeAppendedIntoAnothers(t *testing.T) {
 	bubble(t, combine.Limits[int]{}, func(t *testing.T, _ *ledger, g *combine.Group[int, int]) {
 		start(t.Context(), g, 1)
-		b, c := start(t.Context(), g, 2), start(t.Context(), g, 3)
+		b, c, d := start(t.Context(), g, 2), start(t.Context(), g, 3), start(t.Context(), g, 4)
 		pass(time.Minute)
-		_ = append(b.results, 99)
+		_, _ = append(b.results, 99), append(c.results, 99)
 		expect(t, "neighbour", c, 2*time.Second, 30)
+		expect(t, "last", d, 2*time.Second, 40)
 	})
 }
