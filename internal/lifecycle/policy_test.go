@@ -72,6 +72,7 @@ func TestResolve(t *testing.T) {
 			store.Retry{MaxAttempts: 3, Backoff: store.Exponential, Base: time.Second, Factor: 2, Max: time.Hour, Jitter: 0.1}},
 		{"a margin of claims follows its attempts", store.Retry{}, store.Retry{MaxAttempts: 2, MaxClaims: 9}, store.Retry{MaxAttempts: 2, MaxClaims: 9}},
 		{"a margin of claims is not for other attempts", store.Retry{MaxAttempts: 50}, store.Retry{MaxAttempts: 2, MaxClaims: 9}, store.Retry{MaxAttempts: 50}},
+		{"claims of its own bound attempts taken over", store.Retry{MaxClaims: 2}, store.Retry{MaxAttempts: 5, MaxClaims: 9}, store.Retry{MaxAttempts: 2, MaxClaims: 2}},
 		{"delays are a list, and their longest raises the cap", store.Retry{MaxAttempts: 2, Delays: []time.Duration{time.Second, 6 * time.Hour}}, def,
 			store.Retry{MaxAttempts: 2, Backoff: store.List, Delays: []time.Duration{time.Second, 6 * time.Hour}, Base: time.Second, Factor: 2, Max: 6 * time.Hour, Jitter: 0.1}},
 		{"a long base raises the cap", store.Retry{MaxAttempts: 2, Backoff: store.Fixed, Base: 2 * time.Hour}, def,
