@@ -129,12 +129,12 @@ func TestWhatArrivesDuringAWriteSharesTheNextInOrder(t *testing.T) {
 func TestLimitsSplitTheLineAndOvertakeNobody(t *testing.T) {
 	limits := combine.Limits[int]{MaxItems: 3, MaxBytes: 100, Size: func(item int) int { return item }}
 	bubble(t, limits, func(t *testing.T, l *ledger, g *combine.Group[int, int]) {
-		for _, items := range [][]int{{1}, {2, 3}, {4, 5}, {6}, {90}, {20}, {5}, {500}, {1}, {50}, {40}, {20}} {
+		for _, items := range [][]int{{1}, {2, 3}, {4, 5}, {6}, {90}, {20}, {5}, {500}, {60}, {30}, {20}} {
 			start(t.Context(), g, items...)
 		}
 		pass(time.Minute)
 		expectBatches(t, l, []int{1}, []int{2, 3}, []int{4, 5, 6}, []int{90}, []int{20, 5}, []int{500},
-			[]int{1, 50, 40}, []int{20})
+			[]int{60, 30}, []int{20})
 	})
 }
 

@@ -36,6 +36,7 @@ func TestDelay(t *testing.T) {
 		{"a cap holds for a list", store.Retry{Backoff: store.List, Delays: []time.Duration{time.Hour}, Max: time.Minute}, 1, time.Minute},
 		{"a cap of -1 is none", store.Retry{Base: time.Second, Max: -1}, 21, 1 << 20 * time.Second},
 		{"without a cap exponential ends at ten years", store.Retry{Base: time.Second}, math.MaxInt, decade},
+		{"a larger cap ends at ten years too", store.Retry{Backoff: store.Fixed, Base: math.MaxInt64, Max: math.MaxInt64}, 1, decade},
 		{"a huge factor ends at ten years", store.Retry{Base: time.Second, Factor: math.MaxFloat64}, 3, decade},
 		{"without a cap linear ends at ten years", store.Retry{Backoff: store.Linear, Base: time.Hour}, math.MaxInt, decade},
 		{"a fixed delay ends at ten years", store.Retry{Backoff: store.Fixed, Base: math.MaxInt64}, 1, decade},

@@ -3,6 +3,7 @@ package lifecycle_test
 import (
 	"errors"
 	"fmt"
+	"math"
 	"reflect"
 	"strings"
 	"testing"
@@ -192,6 +193,7 @@ func TestPreflight(t *testing.T) {
 		{"claims without lapses are told as such", func(m *store.Message) { m.Retry.MaxClaims, m.Attempts, m.Claims = 2, 2, 3 }, "claimed 2 times"},
 		{"unlimited attempts bound the lapses", func(m *store.Message) { m.Retry.MaxAttempts, m.Attempts, m.Claims = -1, 1000, 1029 }, ""},
 		{"unlimited attempts end after 29 lapses", func(m *store.Message) { m.Retry.MaxAttempts, m.Attempts, m.Claims = -1, 1000, 1030 }, "lease expired 29 times"},
+		{"a huge number of attempts does not overflow", func(m *store.Message) { m.Retry.MaxAttempts, m.Claims = math.MaxInt, 1e9 }, ""},
 		{"no attempt left: the last error stays", func(m *store.Message) { m.Attempts, m.LastError = 5, "HTTP 500" }, "HTTP 500"},
 		{"no attempt left and no error", func(m *store.Message) { m.Attempts = 5 }, "no attempts left"},
 		{"the default policy's claims are bounded", func(m *store.Message) { m.Retry, m.Claims = store.Retry{}, 30 }, "lease expired 29 times"},
