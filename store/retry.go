@@ -9,7 +9,8 @@ import "time"
 type Retry struct {
 	// MaxAttempts bounds deliveries with a known outcome; zero: the default; negative: no limit.
 	MaxAttempts int `json:"attempts,omitempty"`
-	// MaxClaims bounds claims, those that ended in a crash included; zero: MaxAttempts + 4.
+	// MaxClaims bounds claims, those that ended in a crash included; zero: MaxAttempts + 4, or, where attempts have no
+	// limit, 29 claims that came to nothing.
 	MaxClaims int `json:"claims,omitempty"`
 	// MaxAge bounds the time from FireAt to the last retry; zero: no limit.
 	MaxAge time.Duration `json:"age,omitempty"`
