@@ -83,7 +83,7 @@ var results = rapid.Custom(func(t *rapid.T) lifecycle.Result {
 	}
 })
 
-// settlements draws a settlement of any kind together with what it was made from.
+// settlement draws a settlement of any kind together with what it was made from.
 func settlement(t *rapid.T, m *store.Message, r lifecycle.Result, now time.Time, u float64) store.Settlement {
 	random := func() float64 { return u }
 	switch rapid.SampledFrom([]string{"settle", "settle", "settle", "preflight", "unstarted", "interrupted"}).Draw(t, "decision") {
@@ -192,8 +192,7 @@ func TestNothingIsRetriedEarlyOrBeyondItsLimits(t *testing.T) {
 	})
 }
 
-// TestDeliveriesAreBounded runs a message through claims of which each crashes, is snoozed never, or fails, until it is
-// dead.
+// TestDeliveriesAreBounded runs a message through claims of which each crashes or fails, until it is dead.
 func TestDeliveriesAreBounded(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		m := store.Message{Queue: "q", ID: "m", State: store.Leased, FireAt: noon, DueAt: noon, Retry: policies.Draw(t, "retry")}
