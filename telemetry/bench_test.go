@@ -45,7 +45,7 @@ func BenchmarkMiddleware(b *testing.B) {
 	metrics := telemetry.NewMetrics(prometheus.NewRegistry(), telemetry.MetricsSettings{})
 	delivery := belfry.Delivery{
 		Queue: "q", ID: "a", Kind: "k", Target: "http", DueAt: time.Now(), Headers: map[string]string{"X-A": "1"},
-		Params: map[string]string{"traceparent": "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"},
+		Params: map[string]string{"trace.traceparent": "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"},
 	}
 	for _, c := range []struct {
 		name       string

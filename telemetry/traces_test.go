@@ -7,6 +7,7 @@ import (
 	"maps"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"testing"
 	"time"
 
@@ -22,6 +23,7 @@ import (
 	"github.com/belfryhq/belfry/store"
 	"github.com/belfryhq/belfry/store/memstore"
 	"github.com/belfryhq/belfry/target"
+	"github.com/belfryhq/belfry/target/httptarget"
 	"github.com/belfryhq/belfry/telemetry"
 )
 
@@ -51,29 +53,6 @@ func only(spans tracetest.SpanStubs, name string) (found tracetest.SpanStubs) {
 	return found
 }
 
-// post is a target that sends a delivery's headers to a receiver over HTTP.
-func post(url string) target.Func {
-	return func(ctx context.Context, d belfry.Delivery) error {
-		request, err := http.NewRequestWithContext(ctx, http.MethodPost, url, nil)
-		if err != nil {
-			return err
-		}
-		for name, value := range d.Headers {
-			request.Header.Set(name, value)
-		}
-		response, err := http.DefaultClient.Do(request)
-		if err != nil {
-			return err
-		}
-		defer response.Body.Close()
-		d.Observe(response.StatusCode, nil)
-		if response.StatusCode >= http.StatusMultipleChoices {
-			return fmt.Errorf("status %d", response.StatusCode)
-		}
-		return nil
-	}
-}
-
 func TestOneTraceFromTheCallerToTheReceiver(t *testing.T) {
 	t.Parallel()
 	received := make(chan http.Header, 2)
@@ -85,9 +64,14 @@ func TestOneTraceFromTheCallerToTheReceiver(t *testing.T) {
 		received <- r.Header
 	}))
 	t.Cleanup(receiver.Close)
+	sender, err := httptarget.New(httptarget.Settings{AllowPrivate: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = sender.Close() })
 	traces, provider, exporter := newTraces()
 	c, _, stop := running(t, memstore.New(), belfry.Settings{Annotate: traces.Annotate}, belfry.WorkerSettings{
-		Targets: map[string]belfry.Target{"http": post(receiver.URL)}, Middleware: []belfry.Middleware{traces.Middleware()},
+		Targets: map[string]belfry.Target{"http": sender}, Middleware: []belfry.Middleware{traces.Middleware()},
 	})
 
 	ctx, caller := provider.Tracer("test").Start(t.Context(), "caller")
@@ -157,7 +141,7 @@ func TestTheUsersHeadersAndParamsStayAsGiven(t *testing.T) {
 	if len(params) != 1 {
 		t.Errorf("the caller's own map became %v", params)
 	}
-	if m.Params["method"] != "PUT" || m.Params["traceparent"] == "" {
+	if m.Params["method"] != "PUT" || m.Params["trace.traceparent"] == "" {
 		t.Errorf("the message's params became %v", m.Params)
 	}
 
@@ -235,11 +219,14 @@ func TestOtherPropagatorsTravelToo(t *testing.T) {
 	exporter := tracetest.NewInMemoryExporter()
 	provider := sdktrace.NewTracerProvider(sdktrace.WithSyncer(exporter))
 	traces := telemetry.NewTraces(provider, propagation.NewCompositeTextMapPropagator(only128{}, propagation.TraceContext{}))
-	m := belfry.Message{Queue: "q", ID: "a"}
+	m := belfry.Message{Queue: "q", ID: "a", Params: map[string]string{"method": "PUT"}}
 	traces.Annotate(t.Context(), &m)
-	next := target.Func(func(_ context.Context, d belfry.Delivery) error {
-		if d.Headers["x-trace"] == "" || len(d.Params) != 0 {
+	next := target.Func(func(ctx context.Context, d belfry.Delivery) error {
+		if d.Headers["x-trace"] == "" || len(d.Params) != 1 {
 			t.Errorf("the target saw the headers %v and the params %v", d.Headers, d.Params)
+		}
+		if keys, _ := ctx.Value(keysOf{}).([]string); !slices.Equal(slices.Sorted(slices.Values(keys)), []string{"traceparent", "x-trace"}) {
+			t.Errorf("the propagator found %v", keys)
 		}
 		return nil
 	})
@@ -255,8 +242,15 @@ type only128 struct{}
 func (only128) Inject(ctx context.Context, carrier propagation.TextMapCarrier) {
 	carrier.Set("x-trace", trace.SpanContextFromContext(ctx).TraceID().String())
 }
-func (only128) Extract(ctx context.Context, _ propagation.TextMapCarrier) context.Context { return ctx }
-func (only128) Fields() []string                                                          { return []string{"x-trace"} }
+
+// Extract keeps the names it finds in the context.
+func (only128) Extract(ctx context.Context, carrier propagation.TextMapCarrier) context.Context {
+	return context.WithValue(ctx, keysOf{}, carrier.Keys())
+}
+
+func (only128) Fields() []string { return []string{"x-trace"} }
+
+type keysOf struct{}
 
 func TestWithoutAProviderNothingIsWritten(t *testing.T) {
 	t.Parallel()
