@@ -30,7 +30,8 @@ type Line interface {
 	Settle(ctx context.Context, now time.Time, settlements []Settlement) ([]error, error)
 
 	// Extend moves the end of live leases to until. A lease that has run out is Lost, whether or not somebody else
-	// has claimed the message since. Extending changes no version.
+	// has claimed the message since. Extending changes no version. A zero until only asks: it answers the same and
+	// writes nothing.
 	Extend(ctx context.Context, now time.Time, tokens []Token, until time.Time) ([]Held, error)
 
 	// Replace changes messages from outside, each by one compare-and-swap on its version, which grows by one.

@@ -19,7 +19,7 @@ func (s *Store) Settle(ctx context.Context, now time.Time, settlements []store.S
 	if err := s.enter(ctx); err != nil {
 		return nil, err
 	}
-	defer s.mu.Unlock()
+	defer s.exit()
 	errs := make([]error, len(settlements))
 	for i := range settlements {
 		errs[i] = s.settle(now, &settlements[i])
