@@ -18,6 +18,10 @@ var (
 	ErrExists = store.ErrExists
 	// ErrDuplicate: the dedup key is held by another message, which is returned beside the error.
 	ErrDuplicate = store.ErrDuplicate
+	// ErrAborted: an atomic batch stored nothing because another of its messages was refused.
+	ErrAborted = store.ErrAborted
+	// ErrBadCursor: a list's cursor that no list of this order has given.
+	ErrBadCursor = store.ErrBadCursor
 	// ErrInFlight: the message is being delivered, or is about to be within a moment.
 	ErrInFlight = store.ErrInFlight
 	// ErrFinished: the message has already reached its end.

@@ -426,3 +426,22 @@ func TestInvalidInputNamesFieldValueAndRemedy(t *testing.T) {
 		t.Errorf("%d messages were stored although one of each call was refused", n)
 	}
 }
+
+func TestFinishedMessagesAreRemovedWhenTheirTimeHasCome(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		e := running(t, belfry.WorkerSettings{})
+		e.mux.HandleFunc("k", func(context.Context, belfry.Delivery) error { return nil })
+		for range 1200 {
+			e.schedule("k", nil, belfry.Keep(belfry.Retention{Done: time.Hour}))
+		}
+		forever := e.schedule("k", nil, belfry.Keep(belfry.Retention{Done: belfry.Forever}))
+		pass(59 * time.Minute)
+		if n, _ := e.Count(t.Context(), belfry.Query{}); n != 1201 {
+			t.Errorf("%d messages are kept", n)
+		}
+		pass(2 * time.Minute)
+		if n, _ := e.Count(t.Context(), belfry.Query{}); n != 1 || e.get(forever).State != belfry.Done {
+			t.Errorf("%d messages are kept", n)
+		}
+	})
+}

@@ -79,7 +79,15 @@ func (c *Client) validate(m *Message) error {
 	if m.Timeout < 0 {
 		return invalid("timeout", m.Timeout.String(), "must not be negative")
 	}
-	return lifecycle.Validate(m.Retry)
+	return ValidateRetry(m.Retry)
+}
+
+// ValidateRetry says what is wrong with a retry policy. A policy that leaves fields to the client's default is valid.
+func ValidateRetry(policy RetryPolicy) error {
+	if err := lifecycle.Validate(policy); err != nil {
+		return invalid("retry policy", "", err.Error())
+	}
+	return nil
 }
 
 // checkName refuses what not every database can compare and keep.

@@ -140,6 +140,7 @@ func (w *Worker) Run(ctx context.Context) error {
 	defer services.Wait()
 	services.Go(func() { w.watchDocs(ctx) })
 	services.Go(func() { w.listen(ctx) })
+	services.Go(func() { w.purge(ctx) })
 	return d.Run(ctx)
 }
 

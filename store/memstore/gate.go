@@ -73,6 +73,13 @@ func (q *queue) abandon(r *record) {
 	x.gate, x.waits = nil, 0
 }
 
+// leaveFinished takes a message that has just been written out of the gates that wait for it, if it is finished.
+func (s *Store) leaveFinished(r *record, now instant) {
+	if !r.state.Live() {
+		s.leave(r.queue, r.id, now)
+	}
+}
+
 // leave takes a member that is live no more out of every gate that waits for it; the last one opens the gate.
 func (s *Store) leave(q *queue, id string, now instant) {
 	waiting := q.gates[id]

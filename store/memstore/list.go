@@ -1,10 +1,7 @@
 package memstore
 
 import (
-	"cmp"
 	"context"
-	"slices"
-	"strings"
 
 	"github.com/belfryhq/belfry/store"
 )
@@ -12,7 +9,9 @@ import (
 // defaultLimit is the length of a page that asks for none.
 const defaultLimit = 100
 
-// List returns a page. It looks at every message of the queues it is asked about.
+// List returns a page. It looks at every message of the queues it is asked about, a stretch at a time, and keeps no
+// more than the page and what its offset skips. A message that changes meanwhile may be missing from the page; Next
+// tells whether there is more all the same.
 func (s *Store) List(ctx context.Context, query store.Query) (store.Page, error) {
 	from, err := parseCursor(query.Cursor, &query)
 	if err != nil {
@@ -22,146 +21,69 @@ func (s *Store) List(ctx context.Context, query store.Query) (store.Page, error)
 		return store.Page{}, err
 	}
 	defer s.mu.Unlock()
-	order := sorter{query.Order, query.Desc}
-	var found []place
-	s.scan(&query, func(r *record) {
-		if p := order.place(r); query.Cursor == "" || order.compare(p, from) > 0 {
-			found = append(found, p)
-		}
-	})
-	slices.SortFunc(found, order.compare)
-	if query.Cursor == "" {
-		found = found[min(max(query.Offset, 0), len(found)):]
-	}
-	limit := query.Limit
+	limit, offset := query.Limit, max(query.Offset, 0)
 	if limit <= 0 {
 		limit = defaultLimit
 	}
-	return pageOf(found, limit, &query), nil
-}
-
-// pageOf returns the first of what was found as a page.
-func pageOf(found []place, limit int, query *store.Query) store.Page {
+	if query.Cursor != "" {
+		offset = 0
+	}
+	order := sorter{query.Order, query.Desc}
+	first := smallest{order: order, n: min(offset, maxKept) + min(limit, maxKept) + 1}
+	f := newFilter(&query)
+	err = s.scan(ctx, &query, func(r *record) {
+		if !f.admits(r) {
+			return
+		}
+		if p := order.place(r); query.Cursor == "" || order.compare(p, from) > 0 {
+			first.add(p)
+		}
+	})
+	if err != nil {
+		return store.Page{}, err
+	}
+	found := first.sorted()
+	found = found[min(offset, len(found)):]
 	var page store.Page
 	if len(found) > limit {
 		found = found[:limit]
-		page.Next = found[limit-1].cursor(query)
+		page.Next = found[limit-1].cursor(&query)
 	}
 	for _, p := range found {
-		if query.Payloads {
-			page.Messages = append(page.Messages, p.r.full())
-		} else {
-			page.Messages = append(page.Messages, p.r.message())
+		if r := p.r; r.queue.ids[r.id] == r && f.admits(r) && order.place(r) == p {
+			page.Messages = append(page.Messages, r.listed(query.Payloads))
 		}
 	}
-	return page
+	return page, nil
 }
 
-// Count returns how many messages match.
+// listed returns the message as a list shows it.
+func (r *record) listed(payload bool) store.Message {
+	if payload {
+		return r.full()
+	}
+	return r.message()
+}
+
+// Count returns how many messages match. It looks at no message unless the query asks for more than queue and state.
 func (s *Store) Count(ctx context.Context, query store.Query) (int64, error) {
+	query.Order = store.ByCreated // ByFinished would select
 	if err := s.enter(ctx); err != nil {
 		return 0, err
 	}
 	defer s.mu.Unlock()
-	query.Order = store.ByCreated // ByFinished would select
+	f := newFilter(&query)
 	var n int64
-	s.scan(&query, func(*record) { n++ })
-	return n, nil
-}
-
-// scan visits every message that the query selects, in no order.
-func (s *Store) scan(query *store.Query, visit func(*record)) {
-	f := newFilter(query)
-	s.selected(query, func(q *queue) {
-		for _, r := range q.ids {
-			if f.admits(r) {
-				visit(r)
-			}
+	if f.byStateAlone() {
+		for _, q := range s.selected(&query) {
+			n += int64(f.countStates(q))
+		}
+		return n, nil
+	}
+	err := s.scan(ctx, &query, func(r *record) {
+		if f.admits(r) {
+			n++
 		}
 	})
-}
-
-// selected visits the queues that the query asks about.
-func (s *Store) selected(query *store.Query, visit func(*queue)) {
-	if query.Queue != "" {
-		if q := s.queues[query.Queue]; q != nil {
-			visit(q)
-		}
-		return
-	}
-	s.names.Ascend(&queue{name: query.Prefix}, func(q *queue) bool {
-		if !strings.HasPrefix(q.name, query.Prefix) {
-			return false
-		}
-		visit(q)
-		return true
-	})
-}
-
-// filter is the conditions of a query on a message.
-type filter struct {
-	states           [store.Canceled + 1]bool
-	kind             string
-	parent           string
-	group            string
-	fireMin, fireMax instant
-}
-
-func newFilter(query *store.Query) *filter {
-	f := &filter{kind: query.Kind, parent: query.Parent, group: query.Group, fireMin: at(query.FireMin), fireMax: never}
-	if !query.FireMax.IsZero() {
-		f.fireMax = floor(query.FireMax)
-	}
-	for s := store.Scheduled; s <= store.Canceled; s++ {
-		asked := len(query.States) == 0 || slices.Contains(query.States, s)
-		f.states[s] = asked && (query.Order != store.ByFinished || s.Finished())
-	}
-	return f
-}
-
-func (f *filter) admits(r *record) bool {
-	if !f.states[r.state] || r.fireAt < f.fireMin || r.fireAt > f.fireMax {
-		return false
-	}
-	if f.kind != "" && r.shape.kind != f.kind {
-		return false
-	}
-	if f.parent == "" && f.group == "" {
-		return true
-	}
-	x := r.extra()
-	return (f.parent == "" || x.parent == f.parent) && (f.group == "" || x.group == f.group)
-}
-
-// place is where a message stands in a list.
-type place struct {
-	key   instant
-	id    string
-	queue string
-	r     *record
-}
-
-// sorter is the order of a list.
-type sorter struct {
-	by   store.Order
-	desc bool
-}
-
-func (o sorter) place(r *record) place {
-	p := place{key: r.createdAt, id: r.id, queue: r.queue.name, r: r}
-	switch o.by {
-	case store.ByFireAt:
-		p.key = r.fireAt
-	case store.ByFinished:
-		p.key = r.extra().finishedAt
-	}
-	return p
-}
-
-func (o sorter) compare(a, b place) int {
-	c := cmp.Or(cmp.Compare(a.key, b.key), cmp.Compare(a.id, b.id), cmp.Compare(a.queue, b.queue))
-	if o.desc {
-		return -c
-	}
-	return c
+	return n, err
 }

@@ -60,8 +60,8 @@ func (s *Store) put(now time.Time, m *store.Message, mode store.PutMode) store.P
 		version = s.firstVersion(now)
 	}
 	r := s.accept(instant, m, version)
-	if old != nil && !r.state.Live() {
-		s.leave(r.queue, r.id, instant)
+	if old != nil {
+		s.leaveFinished(r, instant)
 	}
 	return store.PutResult{Version: version}
 }

@@ -94,7 +94,7 @@ func (r *record) own() *rare {
 	return r.rare
 }
 
-// leasedUntil reports whether the message is under a lease that is alive at the instant.
+// inFlight reports whether the message is under a lease that is alive at the instant.
 func (r *record) inFlight(now instant) bool {
 	return r.state == store.Leased && r.visibleAt > now
 }
@@ -125,15 +125,17 @@ func (r *record) write(m *store.Message) {
 	x.group, x.parent, x.dedupKey, x.lastError = m.Group, m.Parent, m.DedupKey, m.LastError
 	x.dedupUntil, x.expiresAt = at(m.DedupUntil), at(m.ExpiresAt)
 	x.finishedAt, x.purgeAt = at(m.FinishedAt), at(m.PurgeAt)
-	r.setRare(&x)
+	r.setRare(x)
 }
 
-// setRare keeps the rare part only if there is something in it.
-func (r *record) setRare(x *rare) {
-	r.rare = nil
-	if !x.isPlain() {
-		r.rare = x
+// setRare replaces the rare part; one with nothing in it takes no memory.
+func (r *record) setRare(x rare) {
+	if x.isPlain() {
+		r.rare = nil
+		return
 	}
+	fresh := x
+	r.rare = &fresh
 }
 
 func (x *rare) isPlain() bool {

@@ -41,11 +41,15 @@ func (s *Store) replace(now instant, c *store.Change) error {
 	case r.wouldTakeKey(m, now) && r.queue.keyHolder(m.DedupKey, r.id, now) != nil:
 		return store.ErrDuplicate
 	}
+	if m.State.Finished() && at(m.PurgeAt) <= now {
+		s.vanish(r, m.Parent, now)
+		return nil
+	}
 	if m.State.Finished() {
 		r.queue.abandon(r)
 	}
 	s.change(r, now, func() { r.replace(m) })
-	s.ended(r, now)
+	s.leaveFinished(r, now)
 	return nil
 }
 
@@ -69,7 +73,6 @@ func (r *record) replace(m *store.Message) {
 	if m.State.Finished() {
 		r.release(m.State)
 		r.visibleAt = unset
-		r.own()
 		return
 	}
 	r.release(store.Scheduled)

@@ -37,8 +37,12 @@ func (s *Store) settle(now time.Time, st *store.Settlement) error {
 	if s.takesKey(r, st, instant) {
 		return store.ErrDuplicate
 	}
-	s.change(r, instant, func() { r.settle(st, instant) })
-	s.ended(r, instant)
+	if st.Outcome.State().Finished() && at(st.PurgeAt) <= instant {
+		s.vanish(r, parentAfter(r, st.Content), instant)
+	} else {
+		s.change(r, instant, func() { r.settle(st, instant) })
+		s.leaveFinished(r, instant)
+	}
 	for i := range st.FollowUps {
 		s.put(now, &st.FollowUps[i], 0)
 	}
@@ -88,7 +92,7 @@ func (r *record) settle(st *store.Settlement, now instant) {
 	if st.Outcome == store.OutcomeRelease {
 		r.claims = max(0, r.claims-1)
 	}
-	r.setRare(&x)
+	r.setRare(x)
 }
 
 // release gives the message a state without a lease.
@@ -104,25 +108,25 @@ func appendAttempt(history []store.Attempt, a store.Attempt) []store.Attempt {
 	return append(history, cloneAttempt(a))
 }
 
-// ended does what follows the end of a message: it leaves the gates that wait for it, and goes away when it is not to
-// be kept. The id of a follow-up stays taken for a while.
-func (s *Store) ended(r *record, now instant) {
-	if !r.state.Finished() {
-		return
+// parentAfter returns the parent that the message has with the content, which may be nil.
+func parentAfter(r *record, content *store.Message) string {
+	if content != nil {
+		return content.Parent
 	}
-	q := r.queue
-	if r.rare.purgeAt <= now {
-		s.remove(r)
-		if r.rare.parent != "" {
-			s.leaveTrace(r, now)
-		}
-	}
-	s.leave(q, r.id, now)
+	return r.extra().parent
 }
 
-// leaveTrace keeps the id of a message that is gone taken for TraceTTL.
-func (s *Store) leaveTrace(r *record, now instant) {
-	t := &record{queue: s.open(r.queue.name), id: r.id, version: r.version}
-	t.own().purgeAt = now.add(store.TraceTTL)
-	s.insert(t)
+// vanish is the end of a message that is not kept: it goes away with the write that finishes it. The id of a follow-up
+// stays taken for TraceTTL.
+func (s *Store) vanish(r *record, parent string, now instant) {
+	q := r.queue
+	q.abandon(r)
+	r.version++
+	s.remove(r)
+	if parent != "" {
+		t := &record{queue: s.open(q.name), id: r.id, version: r.version}
+		t.own().purgeAt = now.add(store.TraceTTL)
+		s.insert(t)
+	}
+	s.leave(q, r.id, now)
 }
