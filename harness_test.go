@@ -188,6 +188,11 @@ func (f *faulty) total() (n int) {
 	return n
 }
 
+// ofMessages counts the calls that only messages cause.
+func (f *faulty) ofMessages() int {
+	return f.count("put") + f.count("claim") + f.count("settle") + f.count("extend")
+}
+
 func (f *faulty) count(op string) int {
 	f.mu.Lock()
 	defer f.mu.Unlock()

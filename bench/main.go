@@ -18,6 +18,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"runtime/pprof"
 	"time"
 
 	"github.com/belfryhq/belfry/store"
@@ -28,12 +29,22 @@ import (
 func main() {
 	waiting := flag.Int("waiting", 1_000_000, "messages to hold in `hold`")
 	seconds := flag.Int("seconds", 5, "length of each measurement")
+	profile := flag.String("cpuprofile", "", "write a CPU profile to this file")
 	flag.Parse()
+	if *profile != "" {
+		f, err := os.Create(*profile)
+		if err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		defer f.Close()
+		_ = pprof.StartCPUProfile(f)
+		defer pprof.StopCPUProfile()
+	}
 	fmt.Printf("%s %s/%s, %d cores, payloads of 256 bytes\n", runtime.Version(), runtime.GOOS, runtime.GOARCH, runtime.NumCPU())
 	b := bench{ctx: context.Background(), span: time.Duration(*seconds) * time.Second, waiting: *waiting}
 	if err := b.run(flag.Arg(0)); err != nil {
 		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
 	}
 }
 

@@ -8,16 +8,19 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
 var (
-	// ErrUnwritten is found in the error of a caller that left before its items were taken: nothing of them is done.
+	// ErrUnwritten is found in the error of a caller that left before its items were taken: nothing of them is done,
+	// but for those that earlier batches of the same call have given results for.
 	ErrUnwritten = errors.New("nothing was written")
-	// ErrPanic is what the callers get whose batch another caller was writing when it panicked; the outcome is unknown.
-	// The panic itself goes on in that caller.
-	ErrPanic = errors.New("the write of the shared batch panicked")
+	// ErrPanic is what the callers get whose batch another caller was writing when it panicked or ended its
+	// goroutine; the outcome is unknown. The panic itself goes on in that caller.
+	ErrPanic = errors.New("the write of a shared batch panicked")
 )
 
 // Limits bound batches. The zero value has one batch at a time, of any size, without a time limit.
@@ -33,6 +36,11 @@ type Limits[T any] struct {
 type Group[T, R any] struct {
 	run    func(ctx context.Context, items []T) ([]R, error)
 	limits Limits[T]
+
+	// shared is whether the last batch had items of several callers. Then there is load, and a leader lets other
+	// goroutines run once before it gathers: those whose batch has just ended come back in time for this one, instead
+	// of taking turns with another half of the callers. A lone caller does not yield.
+	shared atomic.Bool
 
 	mu      sync.Mutex
 	leaders int         // callers that write or were handed the lead; as many as InFlight while somebody waits
@@ -113,7 +121,11 @@ func (g *Group[T, R]) do(ctx context.Context, items []T, bytes int) ([]R, error)
 		if g.leave(c) {
 			return nil, unwritten(ctx.Err())
 		}
-		return nil, ctx.Err()
+		select {
+		case <-c.turn: // the outcome is known after all
+		default:
+			return nil, ctx.Err()
+		}
 	}
 	if c.leads {
 		return g.lead(ctx, c)
@@ -164,7 +176,11 @@ func (g *Group[T, R]) handOver() {
 
 // lead writes the caller's items together with those of the callers that wait and returns the caller's results.
 func (g *Group[T, R]) lead(ctx context.Context, c *call[T, R]) ([]R, error) {
+	if g.shared.Load() {
+		runtime.Gosched()
+	}
 	followers, items := g.gather(c)
+	g.shared.Store(len(followers) > 0)
 	err := ErrPanic // unless run returns
 	var results []R
 	defer func() {

@@ -34,7 +34,7 @@ const (
 
 // Resolve fills what a policy leaves open from the fallback. It is done once, when a message is accepted, and may be
 // repeated. Three rules keep together what belongs together: MaxClaims is taken over only along with MaxAttempts, of
-// which it is a margin; Delays without a Backoff mean a list, and a Base or Factor is never lost to the fallback's list;
+// which it is a margin, and one of its own bounds attempts taken over; Delays without a Backoff mean a list, and a Base or Factor is never lost to the fallback's list;
 // and a cap taken over is raised to the longest delay that the policy itself names. A Max, MaxAge or Jitter of -1 says
 // that there is none and stays.
 func Resolve(r, fallback store.Retry) store.Retry {
@@ -42,6 +42,8 @@ func Resolve(r, fallback store.Retry) store.Retry {
 		r.MaxAttempts = fallback.MaxAttempts
 		if r.MaxClaims == 0 {
 			r.MaxClaims = fallback.MaxClaims
+		} else {
+			r.MaxAttempts = min(r.MaxAttempts, r.MaxClaims)
 		}
 	}
 	if r.Max == 0 && fallback.Max > 0 {
