@@ -70,8 +70,8 @@ func (r *Retention) UnmarshalText(text []byte) error {
 		return nil
 	}
 	var d Duration
-	if err := d.UnmarshalText(text); err != nil {
-		return wrong(string(text), "give a duration such as 720h or 30d, 0s to keep nothing, or forever")
+	if err := d.UnmarshalText(text); err != nil || d == 0 {
+		return wrong(string(text), "give a duration such as 720h or 30d, longer than none, or forever")
 	}
 	*r = Retention(d)
 	return nil

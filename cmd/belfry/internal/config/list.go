@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+
+	"github.com/belfryhq/belfry/api/auth"
 )
 
 // Queue is a queue to deliver from.
@@ -44,59 +46,52 @@ func (q Queues) String() string {
 	})
 }
 
-// Key is an API key with the name under which its use is logged.
-type Key struct {
-	Name   string
-	Secret Secret
+// Keys are API keys with the names under which their use is logged.
+type Keys struct {
+	specs []string
+	names []string
 }
 
-// Keys are API keys.
-type Keys []Key
-
-// UnmarshalText reads name=key, separated by commas. Its errors repeat no key.
+// UnmarshalText reads name:key or name:sha256:<hash>, separated by commas. Its errors repeat no key.
 func (k *Keys) UnmarshalText(text []byte) error {
-	*k = nil
-	seen := map[string]bool{}
-	for i, item := range items(string(text)) {
-		name, key, ok := strings.Cut(item, "=")
-		if !ok || name == "" || key == "" {
-			return wrong("", "entry %d is not name=key; give keys such as billing=<32 characters or more>,ops=<…>", i+1)
-		}
-		if err := CheckKey(key); err != nil {
-			return wrong("", "the key %q %s", name, err)
-		}
-		if seen[name] {
-			return wrong("", "the name %q is used twice", name)
-		}
-		seen[name] = true
-		*k = append(*k, Key{Name: name, Secret: NewSecret(key)})
+	specs := items(string(text))
+	if _, err := auth.Parse(specs...); err != nil {
+		return wrong("", "%v", err)
+	}
+	*k = Keys{specs: specs}
+	for _, spec := range specs {
+		name, _, _ := strings.Cut(spec, ":")
+		k.names = append(k.names, name)
 	}
 	return nil
 }
 
-// MinKey is how many characters an API key must have.
-const MinKey = 32
-
-// CheckKey refuses keys that could be guessed. The error continues a sentence that begins with the key's name.
-func CheckKey(key string) error {
-	if len(key) < MinKey {
-		return fmt.Errorf("has %d characters and needs at least %d; make one with: openssl rand -hex 32", len(key), MinKey)
-	}
-	return nil
-}
+// Specs returns the keys as auth.Parse reads them.
+func (k Keys) Specs() []string { return k.specs }
 
 // Mask returns the names.
 func (k Keys) Mask() string {
-	return join(k, func(key Key) string { return key.Name + "=" + masked })
+	return join(k.names, func(name string) string { return name + ":" + masked })
 }
+
+// String returns the mask.
+func (k Keys) String() string { return k.Mask() }
+
+// Format writes the mask whatever the verb.
+func (k Keys) Format(f fmt.State, _ rune) { _, _ = f.Write([]byte(k.Mask())) }
 
 // APIKey is one API key.
 type APIKey struct{ Secret }
 
-// UnmarshalText refuses keys that could be guessed.
+// UnmarshalText refuses keys that could be guessed, and those that a header cannot carry.
 func (k *APIKey) UnmarshalText(text []byte) error {
-	if err := CheckKey(string(text)); err != nil {
-		return wrong("", "the key %s", err)
+	if len(text) < auth.MinKey {
+		return wrong("", "the key has %d characters and needs at least %d; make one with: openssl rand -hex 32", len(text), auth.MinKey)
+	}
+	for i, c := range text {
+		if c <= ' ' || c > '~' {
+			return wrong("", "character %d of the key is not printable ASCII; make one with: openssl rand -hex 32", i+1)
+		}
 	}
 	return k.Secret.UnmarshalText(text)
 }

@@ -129,6 +129,9 @@ func (r *Resolver) Values(ctx *kong.Context) (Values, error) {
 			}
 			v.Origin = Origin{Place: Flag, Name: flag.Name}
 		}
+		if v.Origin.Place == Default && setting.Default == "" {
+			v.Text = "" // the zero value says nothing
+		}
 		values = append(values, v)
 	}
 	return values, nil
