@@ -101,24 +101,6 @@ func (e *engine) get(m belfry.Message) belfry.Message {
 	return got
 }
 
-// reaches waits until a message is in a state, at most a while.
-func (e *engine) reaches(m belfry.Message, want belfry.State, most time.Duration) belfry.Message {
-	e.t.Helper()
-	deadline := time.Now().Add(most)
-	for {
-		synctest.Wait()
-		got := e.get(m)
-		if got.State == want {
-			return got
-		}
-		if time.Now().After(deadline) {
-			e.t.Fatalf("message %s is %v after %v, not %v (attempts %d, last error %q)",
-				m.ID, got.State, most, want, got.Attempts, got.LastError)
-		}
-		time.Sleep(10 * time.Millisecond)
-	}
-}
-
 // record is a handler that notes when each delivery began.
 type record struct {
 	mu    sync.Mutex

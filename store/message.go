@@ -75,7 +75,7 @@ type Message struct {
 
 	Target  string            // the name of the target that delivers it, e.g. "http"; empty: an in-process handler
 	Address string            // where to, in the target's terms: a URL, a subject
-	Params  map[string]string // further settings of this delivery in the target's terms, e.g. "method"
+	Params  map[string]string // further settings of this delivery in the target's terms, e.g. "method"; "trace.…": its trace
 
 	ContentType string
 	Payload     []byte // nil and empty are told apart

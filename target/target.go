@@ -43,7 +43,7 @@ type Delivery struct {
 	Kind        string
 	Target      string // the name the target has in the worker's settings; empty: an in-process handler
 	Address     string
-	Params      map[string]string
+	Params      map[string]string // settings in the target's terms; names that begin with "trace." are none and no business of a Check
 	ContentType string
 	Payload     []byte
 	Headers     map[string]string

@@ -20,7 +20,7 @@
 // A message's trace goes from the caller's span over a producer span ("create" and the queue), which is where it was
 // accepted, to a consumer span ("process" and the queue) for each attempt, and on to the receiver in the headers of the
 // propagator, by default W3C's traceparent and tracestate. While the message waits its trace is kept in Message.Params
-// under the propagator's names and not in Message.Headers, which stay what the user gave.
+// under the propagator's names with "trace." before them, and not in Message.Headers, which stay what the user gave.
 //
 // # Secrets
 //

@@ -25,11 +25,11 @@ var quiet = slog.New(slog.NewTextHandler(io.Discard, nil))
 // scraped are metrics with a registry of their own.
 type scraped struct {
 	*telemetry.Metrics
-	t   *testing.T
+	t   testing.TB
 	reg *prometheus.Registry
 }
 
-func newScraped(t *testing.T, settings telemetry.MetricsSettings) scraped {
+func newScraped(t testing.TB, settings telemetry.MetricsSettings) scraped {
 	t.Helper()
 	reg := prometheus.NewPedanticRegistry()
 	return scraped{telemetry.NewMetrics(reg, settings), t, reg}

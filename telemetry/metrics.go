@@ -14,8 +14,8 @@ type MetricsSettings struct {
 	// BacklogEvery is how old the gauges of due queues may be; zero: 5 seconds; negative: there are none.
 	BacklogEvery time.Duration
 	// CountEvery is how old the gauges of counted messages may be; zero: 30 seconds; negative: there are none. A count
-	// costs a database time in proportion to what it counts, so one that takes long is made more rarely: at most a
-	// fiftieth of the time is spent on each.
+	// costs a database time in proportion to what waits, so one that takes long is made more rarely: at most a fiftieth
+	// of the time is spent on each. One that takes longer than the ScrapeBudget is never shown.
 	CountEvery time.Duration
 	// ScrapeBudget bounds the time that one scrape spends on asking stores; zero: 2 seconds. What is left unasked keeps
 	// its value until the next scrape.

@@ -2,7 +2,6 @@ package telemetry
 
 import (
 	"context"
-	"maps"
 	"strings"
 	"time"
 
@@ -58,7 +57,7 @@ func NewTraces(provider trace.TracerProvider, propagator propagation.TextMapProp
 // span says that the message was made, not that it was stored, which is why the conventions' "create" is its name and not
 // "send". A message that carries a trace already, copied from another one, keeps it; a finished one gets none.
 func (t *Traces) Annotate(ctx context.Context, m *belfry.Message) {
-	if m.State.Finished() || carries(m.Params, t.fields) {
+	if m.State.Finished() || params(m.Params).traced() {
 		return
 	}
 	ctx, span := t.tracer.Start(ctx, "create "+m.Queue, trace.WithSpanKind(trace.SpanKindProducer), trace.WithAttributes(
@@ -69,30 +68,11 @@ func (t *Traces) Annotate(ctx context.Context, m *belfry.Message) {
 		kindAttribute.String(m.Kind), targetAttribute.String(m.Target),
 	))
 	defer span.End()
-	m.Params = t.inject(ctx, m.Params)
-}
-
-// inject returns a copy of the pairs with the context's trace added; the pairs themselves when there is no trace.
-func (t *Traces) inject(ctx context.Context, pairs map[string]string) map[string]string {
-	carrier := make(propagation.MapCarrier, len(pairs)+len(t.fields))
-	maps.Copy(carrier, pairs)
-	t.propagator.Inject(ctx, carrier)
-	if len(carrier) == len(pairs) {
-		return pairs
+	carrier := roomy(m.Params, len(t.fields))
+	t.propagator.Inject(ctx, params(carrier))
+	if len(carrier) > len(m.Params) {
+		m.Params = carrier
 	}
-	return carrier
-}
-
-// carries reports whether any of the fields is there, in whatever case: headers have none.
-func carries(pairs map[string]string, fields []string) bool {
-	for name := range pairs {
-		for _, field := range fields {
-			if strings.EqualFold(name, field) {
-				return true
-			}
-		}
-	}
-	return false
 }
 
 // Middleware makes each delivery a consumer span under the message's producer span, linked to it, and hands the trace on:
@@ -117,10 +97,8 @@ func (t *Traces) process(ctx context.Context, d belfry.Delivery, next belfry.Tar
 		span.End()
 	}()
 	if d.Target != "" {
-		d.Params = t.without(d.Params)
-		if !carries(d.Headers, t.fields) {
-			d.Headers = t.inject(ctx, d.Headers)
-		}
+		d.Params = params(d.Params).settings()
+		d.Headers = t.headers(ctx, d.Headers)
 	}
 	err := next.Deliver(ctx, d)
 	panicked = false
@@ -132,7 +110,7 @@ func (t *Traces) process(ctx context.Context, d belfry.Delivery, next belfry.Tar
 
 // start begins the span of a delivery.
 func (t *Traces) start(ctx context.Context, d *belfry.Delivery) (context.Context, trace.Span) {
-	ctx = t.propagator.Extract(ctx, propagation.MapCarrier(d.Params))
+	ctx = t.propagator.Extract(ctx, params(d.Params))
 	options := []trace.SpanStartOption{trace.WithSpanKind(trace.SpanKindConsumer), trace.WithAttributes(
 		system,
 		semconv.MessagingOperationName("process"), semconv.MessagingOperationTypeProcess,
@@ -150,16 +128,22 @@ func (t *Traces) start(ctx context.Context, d *belfry.Delivery) (context.Context
 	return t.tracer.Start(ctx, "process "+d.Queue, options...)
 }
 
-// without returns the params as the user gave them: a target need not know of traces.
-func (t *Traces) without(params map[string]string) map[string]string {
-	if !carries(params, t.fields) {
-		return params
+// headers returns the headers with the context's trace; as they are when there is none, or when the user set one, in
+// whatever case.
+func (t *Traces) headers(ctx context.Context, given map[string]string) map[string]string {
+	for name := range given {
+		for _, field := range t.fields {
+			if strings.EqualFold(name, field) {
+				return given
+			}
+		}
 	}
-	rest := maps.Clone(params)
-	for _, field := range t.fields {
-		delete(rest, field)
+	headers := roomy(given, len(t.fields))
+	t.propagator.Inject(ctx, propagation.MapCarrier(headers))
+	if len(headers) == len(given) {
+		return given
 	}
-	return rest
+	return headers
 }
 
 // finish notes how a delivery ended, without the error's text.

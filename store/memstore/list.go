@@ -31,10 +31,7 @@ func (s *Store) List(ctx context.Context, query store.Query) (store.Page, error)
 	order := sorter{query.Order, query.Desc}
 	first := smallest{order: order, n: min(offset, maxKept) + min(limit, maxKept) + 1}
 	f := newFilter(&query)
-	err = s.scan(ctx, &query, func(r *record) {
-		if !f.admits(r) {
-			return
-		}
+	err = s.scan(ctx, &query, f, func(r *record) {
 		if p := order.place(r); query.Cursor == "" || order.compare(p, from) > 0 {
 			first.add(p)
 		}
@@ -80,10 +77,6 @@ func (s *Store) Count(ctx context.Context, query store.Query) (int64, error) {
 		}
 		return n, nil
 	}
-	err := s.scan(ctx, &query, func(r *record) {
-		if f.admits(r) {
-			n++
-		}
-	})
+	err := s.scan(ctx, &query, f, func(*record) { n++ })
 	return n, err
 }

@@ -121,7 +121,6 @@ func parentAfter(r *record, content *store.Message) string {
 func (s *Store) vanish(r *record, parent string, now instant) {
 	q := r.queue
 	q.abandon(r)
-	r.version++
 	s.remove(r)
 	if parent != "" {
 		t := &record{queue: s.open(q.name), id: r.id, version: r.version}

@@ -208,7 +208,7 @@ func replaceRace(e *env) {
 		change.Payload = fmt.Append(nil, i)
 		errs, err := e.s.Replace(e.Context(), start, []store.Change{{Message: change}})
 		if err != nil || len(errs) != 1 {
-			return fmt.Errorf("Replace gave %d results and %w", len(errs), err)
+			return fmt.Errorf("replace gave %d results and %w", len(errs), err)
 		}
 		if errs[0] == nil {
 			made.Add(1)
@@ -236,7 +236,7 @@ func replaceCancelRace(e *env) {
 			for j := i / 2; j < n; j += 8 {
 				errs, err := e.s.Replace(e.Context(), start, []store.Change{{Message: ms[j]}})
 				if err != nil || len(errs) != 1 {
-					return fmt.Errorf("Replace gave %d results and %w", len(errs), err)
+					return fmt.Errorf("replace gave %d results and %w", len(errs), err)
 				}
 				if errs[0] == nil {
 					canceled.Store(ms[j].ID, true)

@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"strconv"
+	"strings"
 
 	"github.com/belfryhq/belfry/target"
 )
@@ -106,6 +107,9 @@ func (h *headers) set(name, value string) {
 // checkParams refuses parameters that mean nothing here.
 func checkParams(params map[string]string) error {
 	for name, value := range params {
+		if strings.HasPrefix(name, "trace.") { // a trace that travels with the message: not ours
+			continue
+		}
 		if name != paramMethod {
 			return fmt.Errorf("param %q: is unknown; HTTP has %q", clip(name), paramMethod)
 		}

@@ -80,6 +80,14 @@ func encodeHistory(attempts []store.Attempt) string {
 	return string(text)
 }
 
+// appendLine is what the fragment `appended` of a dialect does.
+func appendLine(history, line string) string {
+	if line != "" && strings.Count(history, "\n") >= store.MaxHistory {
+		_, history, _ = strings.Cut(history, "\n")
+	}
+	return history + line
+}
+
 func decodeHistory(text string) ([]store.Attempt, error) {
 	if text == "" {
 		return nil, nil

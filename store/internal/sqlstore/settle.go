@@ -76,10 +76,8 @@ func (b *settling) run(w *work) error {
 	b.errs = make([]error, len(b.items))
 	for from := 0; from < len(b.items); {
 		to := from + 1
-		if b.items[from].simple() {
-			for to < len(b.items) && b.items[to].simple() {
-				to++
-			}
+		for b.items[from].simple() && to < len(b.items) && b.items[to].simple() {
+			to++
 		}
 		if err := b.apply(w, from, to); err != nil {
 			return err
@@ -89,7 +87,7 @@ func (b *settling) run(w *work) error {
 	return nil
 }
 
-// apply settles the items of a range that can be done together.
+// apply settles the items of a range: simple ones, or one that is not.
 func (b *settling) apply(w *work, from, to int) error {
 	items := b.items[from:to]
 	if err := w.findLeases(items); err != nil {
@@ -97,33 +95,28 @@ func (b *settling) apply(w *work, from, to int) error {
 	}
 	current := make([]*settlement, 0, len(items))
 	for i := range items {
-		t := &items[i]
-		if t.n == 0 {
+		if items[i].n == 0 {
 			b.errs[from+i] = store.ErrLeaseLost
-			continue
+		} else {
+			current = append(current, &items[i])
 		}
-		if t.content != nil {
-			refused, err := w.rewrite(t)
-			if err != nil {
-				return err
-			}
-			if refused != nil {
-				b.errs[from+i] = refused
-				continue
-			}
-		}
-		current = append(current, t)
 	}
-	if err := w.end(current); err != nil {
-		return err
-	}
-	for _, t := range current {
-		if t.followUps == nil {
-			continue
-		}
-		if err := t.followUps.run(w); err != nil {
+	switch {
+	case len(current) == 0:
+		return nil
+	case current[0].content == nil:
+		if err := w.end(current); err != nil {
 			return err
 		}
+	default:
+		refused, err := w.endWith(current[0])
+		if err != nil || refused != nil {
+			b.errs[from] = refused
+			return err
+		}
+	}
+	if f := current[0].followUps; f != nil {
+		return f.run(w)
 	}
 	return nil
 }
@@ -151,21 +144,15 @@ func (w *work) findLeases(items []settlement) error {
 	})
 }
 
-// rewrite writes the content of a settlement to its message, under the lease. It returns ErrDuplicate as refused, with
-// nothing written, when another message holds the content's dedup key.
-func (w *work) rewrite(t *settlement) (refused, err error) {
+// endWith applies the outcome of a settlement with content. It returns ErrDuplicate as refused, with nothing changed,
+// when another message holds the content's dedup key.
+func (w *work) endWith(t *settlement) (refused, err error) {
 	old, err := w.find(t.Token.Queue, t.Token.ID)
 	if err != nil {
 		return nil, err
 	}
-	r := *t.content
-	r.queue, r.id = old.queue, old.id
-	r.n, r.version, r.createdAt, r.history = old.n, old.version, old.createdAt, old.history
-	r.state, r.visibleAt, r.updatedAt = old.state, old.visibleAt, old.updatedAt
-	r.owner, r.epoch, r.stop, r.watched = old.owner, old.epoch, old.stop, old.watched
-	r.claims, r.dueAt = old.claims, old.dueAt
-	holds := !t.Outcome.State().Finished() || r.dedupUntil.Valid && r.dedupUntil.Int64 > w.now
-	if r.dedupKey != "" && r.dedupKey != old.dedupKey && holds {
+	r := t.replacement(old, w.now)
+	if r.dedupKey != old.dedupKey && r.wouldHold(w.now) {
 		holder, err := w.holder(r.queue, r.dedupKey, r.id)
 		if err != nil {
 			return nil, err
@@ -174,11 +161,25 @@ func (w *work) rewrite(t *settlement) (refused, err error) {
 			return store.ErrDuplicate, nil
 		}
 	}
-	if err := w.remove(old); err != nil {
-		return nil, err
+	return nil, w.swap(old, r)
+}
+
+// replacement returns what the settlement makes of the message: its content with the outcome.
+func (t *settlement) replacement(old *record, now int64) *record {
+	r := *t.content
+	r.queue, r.id = old.queue, old.id
+	r.n, r.version, r.createdAt, r.updatedAt = old.n, old.version+1, old.createdAt, now
+	r.lastError, r.history = t.Error, appendLine(old.history, t.line)
+	r.attempts += bit(t.Attempt != nil)
+	r.claims = max(0, old.claims-bit(t.Outcome == store.OutcomeRelease))
+	state := t.Outcome.State()
+	if state.Finished() {
+		r.dueAt, r.finishedAt, r.purgeAt = old.dueAt, now, t.purgeAt
+	} else {
+		r.dueAt, r.finishedAt, r.purgeAt = t.at, 0, 0
 	}
-	t.parent, t.body = r.parent, r.body
-	return nil, w.insert(&r)
+	r.settle(state)
+	return &r
 }
 
 // end applies the outcomes of settlements whose leases were found.
