@@ -176,9 +176,7 @@ type targetOptions struct {
 }
 
 func openHTTP(o *targetOptions) (closingTarget, error) {
-	settings := httptarget.Settings{
-		UserAgent: "timer-platform/0.1.0", Allow: o.EgressAllow, AllowPrivate: o.dev, Ports: o.EgressPorts,
-	}
+	settings := httptarget.Settings{Allow: o.EgressAllow, AllowPrivate: o.dev, Ports: o.EgressPorts}
 	for i, text := range o.WebhookSecrets {
 		secret, err := httptarget.ParseSecret(text.Reveal())
 		if err != nil {

@@ -91,7 +91,7 @@ func (s *Sources) lookup(setting *Setting) (value string, origin Origin, ok bool
 }
 
 // Unknown returns the variables that begin like Belfry's own and are none: misspelled, most likely.
-func (s *Sources) Unknown(settings []Setting, others ...string) []string {
+func (s *Sources) Unknown(settings Values, others ...string) []string {
 	known := map[string]bool{}
 	for _, name := range others {
 		known[name] = true

@@ -70,26 +70,32 @@ func (p *Pinger) ask(busy chan struct{}) {
 	close(busy)
 }
 
-// Readiness tells whether the program can take requests.
+// Readiness tells whether the program can take requests. It begins as not ready.
 type Readiness struct {
-	Store      *Pinger
-	StoreName  string
-	Durability string
+	store      *Pinger
+	name       string
+	durability string
 
-	mu      sync.Mutex
-	running bool // the worker is
-	reason  string
+	mu     sync.Mutex
+	reason string // why it is not ready for good; empty: it may be
 }
 
-// Running notes that the worker runs, or has ended for a reason.
-func (r *Readiness) Running(running bool, reason string) {
+// NewReadiness returns the readiness of a program with a store of that name and durability.
+func NewReadiness(store *Pinger, name, durability string) *Readiness {
+	return &Readiness{store: store, name: name, durability: durability, reason: "starting"}
+}
+
+// Running notes that the program runs; from then on it is ready while the store answers.
+func (r *Readiness) Running() { r.set("") }
+
+// Ended turns the readiness red, for the reason.
+func (r *Readiness) Ended(reason string) { r.set(reason) }
+
+func (r *Readiness) set(reason string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.running, r.reason = running, reason
+	r.reason = reason
 }
-
-// Drain turns the readiness red for good.
-func (r *Readiness) Drain() { r.Running(false, "shutting down") }
 
 // report is the body of an answer.
 type report struct {
@@ -99,24 +105,23 @@ type report struct {
 	Durability string   `json:"durability"`
 }
 
-// Reasons returns why the program is not ready; none: it is.
-func (r *Readiness) Reasons(ctx context.Context) []string {
+// reasons returns why the program is not ready; none: it is.
+func (r *Readiness) reasons(ctx context.Context) []string {
 	var reasons []string
 	r.mu.Lock()
-	running, reason := r.running, r.reason
-	r.mu.Unlock()
-	if !running {
-		reasons = append(reasons, reason)
+	if r.reason != "" {
+		reasons = append(reasons, r.reason)
 	}
-	if err := r.Store.Ping(ctx); err != nil {
-		reasons = append(reasons, "the store is not reachable") // why is in the log: this answer is public
+	r.mu.Unlock()
+	if err := r.store.Ping(ctx); err != nil {
+		reasons = append(reasons, "the store cannot be reached") // why is in the log: this answer is public
 	}
 	return reasons
 }
 
 // ServeHTTP answers 200 or 503 and says why.
 func (r *Readiness) ServeHTTP(w http.ResponseWriter, req *http.Request) {
-	answer := report{Status: "ready", Reasons: r.Reasons(req.Context()), Store: r.StoreName, Durability: r.Durability}
+	answer := report{Status: "ready", Reasons: r.reasons(req.Context()), Store: r.name, Durability: r.durability}
 	status := http.StatusOK
 	if len(answer.Reasons) > 0 {
 		answer.Status, status = "not ready", http.StatusServiceUnavailable
