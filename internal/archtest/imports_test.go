@@ -1,122 +1,163 @@
-// Package archtest holds the rules of who may import whom.
 package archtest
 
 import (
-	"go/parser"
-	"go/token"
-	"io/fs"
-	"path/filepath"
-	"strconv"
 	"strings"
 	"testing"
 )
 
-const module = "github.com/belfryhq/belfry"
-
-// rule forbids imports and says why.
+// rule forbids imports.
 type rule struct {
-	from   string   // the packages it binds: this one and those below
-	except []string // packages below that it does not bind
-	may    []string // packages of the module that may be imported (these and those below)
+	name   string
 	reason string
+	tests  bool // it holds for test files, too
+	in     func(pkg string) bool
+	never  func(pkg, imported string) bool
+	breach [2]string // a package and an import that the rule must catch
 }
 
+// adapter returns the folder of the store or target that a package belongs to; empty: it belongs to none. The suites and
+// what stores share are not adapters.
+func adapter(pkg string) string {
+	parts := strings.Split(pkg, "/")
+	if len(parts) < 2 || parts[0] != "store" && parts[0] != "target" {
+		return ""
+	}
+	switch parts[1] {
+	case "storetest", "targettest", "internal":
+		return ""
+	}
+	return parts[0] + "/" + parts[1]
+}
+
+// root, contracts: the packages that a rule speaks of.
+func root(pkg string) bool { return pkg == "." }
+
+func contracts(pkg string) bool { return pkg == "store" || pkg == "target" }
+
+func suites(pkg string) bool { return under(pkg, "store/storetest", "target/targettest") }
+
+func in(folders ...string) func(string) bool {
+	return func(pkg string) bool { return under(pkg, folders...) }
+}
+
+// rules are the import rules.
 var rules = []rule{
-	{"store", []string{"store/storetest", "store/internal", "store/memstore", "store/sqlitestore"}, nil,
-		"the contract of a store stands alone, so that a store outside this module needs nothing else"},
-	{"store/storetest", nil, []string{"store"}, "the conformance suite depends on the contract only; its own tests may use memstore"},
-	{"store/memstore", nil, []string{"store"}, "an adapter knows its contract and its vendor, never another adapter or the engine"},
-	{"store/internal/sqlstore", nil, []string{"store"}, "what SQL databases share knows none of them"},
-	{"store/sqlitestore", nil, []string{"store", "store/internal/sqlstore"}, "an adapter knows its contract and its vendor, never another adapter or the engine"},
-	{"target", []string{"target/targettest", "target/httptarget", "target/natstarget"}, nil,
-		"the contract of a target stands alone"},
-	{"target/targettest", nil, []string{"target"}, "the conformance suite depends on the contract only"},
-	{"target/httptarget", nil, []string{"target"}, "an adapter knows its contract and its vendor"},
-	{"target/natstarget", nil, []string{"target"}, "an adapter knows its contract and its vendor"},
-	{"internal/lifecycle", nil, []string{"store", "target"}, "decisions are pure: they know the contracts and nothing that does I/O"},
-	{"internal/combine", nil, []string{}, "a machine of its own"},
-	{"internal/engineclock", nil, []string{"store"}, "the clock knows instants only"},
-	{"internal/dispatch", nil, []string{"store", "target", "internal/lifecycle", "internal/combine", "internal/engineclock"},
-		"the machine sees the contracts and the decisions, no adapter and not the library around it"},
-	{"api", nil, []string{"", "api"}, "an API is a view over the library; it knows no store and no target"},
-	{"telemetry", nil, []string{"", "store", "target"}, "metrics wrap the contracts from outside"},
+	{
+		name:   "contracts stand on the standard library alone",
+		reason: "everything depends on them, and whoever writes a store or a target needs nothing else",
+		in:     contracts,
+		never:  func(_, imported string) bool { return !isStandard(imported) },
+		breach: [2]string{"store", "github.com/google/uuid"},
+	},
+	{
+		name:   "suites need their contract and the standard library",
+		reason: "an adapter outside this repository runs them without our dependencies",
+		in:     suites,
+		never: func(pkg, imported string) bool {
+			return !isStandard(imported) && !contracts(imported) && !under(imported, pkg)
+		},
+		breach: [2]string{"store/storetest", "pgregory.net/rapid"},
+	},
+	{
+		name:   "adapters know their contract and nothing else of the product",
+		reason: "a store that knows another, or the engine, decides what the engine should decide",
+		in:     func(pkg string) bool { return adapter(pkg) != "" || under(pkg, "store/internal") },
+		never: func(pkg, imported string) bool {
+			own := under(imported, adapter(pkg)) && adapter(pkg) != ""
+			shared := under(pkg, "store") && (imported == "store" || under(imported, "store/internal"))
+			contract := under(pkg, "target") && (imported == "target" || pkg == "target/bullmqtarget" && imported == "bullmq")
+			return isLocal(imported) && !own && !shared && !contract
+		},
+		breach: [2]string{"store/pgstore", "store/sqlitestore"},
+	},
+	{
+		name:   "the library knows contracts, not adapters, APIs or commands",
+		reason: "who imports the library pays for no driver and no server they do not use",
+		in:     root,
+		never: func(_, imported string) bool {
+			return adapter(imported) != "" || under(imported, "api", "cmd", "compat", "telemetry", "dashboard", "bullmq") || suites(imported)
+		},
+		breach: [2]string{".", "store/memstore"},
+	},
+	{
+		name:   "machines inside know contracts and each other, not the library that uses them",
+		reason: "imports point one way; what both need belongs into a contract",
+		in:     in("internal"),
+		never: func(_, imported string) bool {
+			return root(imported) || adapter(imported) != "" || under(imported, "api", "cmd", "compat", "telemetry", "dashboard", "bullmq")
+		},
+		breach: [2]string{"internal/dispatch", "."},
+	},
+	{
+		name:   "APIs work on the library, never on an adapter",
+		reason: "each API runs over every store and every target",
+		in:     in("api", "telemetry", "dashboard"),
+		never:  func(_, imported string) bool { return adapter(imported) != "" || under(imported, "cmd", "compat") },
+		breach: [2]string{"api/timers", "target/httptarget"},
+	},
+	{
+		name:   "nobody imports the program",
+		reason: "it is where everything is put together",
+		tests:  true,
+		in:     func(pkg string) bool { return !under(pkg, "cmd") },
+		never:  func(_, imported string) bool { return under(imported, "cmd") },
+		breach: [2]string{"api/v1", "cmd/belfry/internal/config"},
+	},
+	{
+		name:   "the lifecycle does no input or output",
+		reason: "it decides: given a message, an outcome, a policy and an instant it returns a settlement, the same one every time",
+		in:     in("internal/lifecycle"),
+		never: func(_, imported string) bool {
+			return under(imported, "os", "net", "io", "log", "database", "context", "sync", "runtime")
+		},
+		breach: [2]string{"internal/lifecycle", "os"},
+	},
+	{
+		name:   "only suites and tests import testing",
+		reason: "it adds flags to every program that links it",
+		in:     func(pkg string) bool { return !suites(pkg) },
+		never:  func(_, imported string) bool { return under(imported, "testing") },
+		breach: [2]string{"internal/dispatch", "testing"},
+	},
+	{
+		name:   "profiles are served by the program alone",
+		reason: "importing net/http/pprof adds handlers to the default mux of whoever uses the library",
+		in:     func(pkg string) bool { return !under(pkg, "cmd") },
+		never:  func(_, imported string) bool { return imported == "net/http/pprof" || imported == "expvar" },
+		breach: [2]string{"telemetry", "net/http/pprof"},
+	},
+	{
+		name:   "no cgo",
+		reason: "the program is one static binary",
+		tests:  true,
+		in:     func(string) bool { return true },
+		never:  func(_, imported string) bool { return imported == "C" },
+		breach: [2]string{"store/sqlitestore", "C"},
+	},
 }
 
-func TestImportsPointOneWay(t *testing.T) {
-	root := filepath.Join("..", "..")
-	checked := 0
-	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
-		if err != nil {
-			return err
-		}
-		if d.IsDir() && (d.Name() == "bench" || d.Name() == "tools" || d.Name() == "testdata" || strings.HasPrefix(d.Name(), ".") && path != root && d.Name() != "..") {
-			return filepath.SkipDir
-		}
-		if !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
-			return nil
-		}
-		dir, err := filepath.Rel(root, filepath.Dir(path))
-		if err != nil {
-			return err
-		}
-		checked++
-		checkFile(t, path, filepath.ToSlash(dir))
-		return nil
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if checked < 50 {
-		t.Fatalf("only %d files were found", checked)
-	}
-}
-
-func checkFile(t *testing.T, path, dir string) {
-	file, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.ImportsOnly)
-	if err != nil {
-		t.Error(err)
-		return
-	}
-	for _, spec := range file.Imports {
-		imported, err := strconv.Unquote(spec.Path.Value)
-		if err != nil || imported != module && !strings.HasPrefix(imported, module+"/") {
-			continue
-		}
-		name := strings.TrimPrefix(strings.TrimPrefix(imported, module), "/")
-		for _, r := range rules {
-			if r.binds(dir) && !r.allows(dir, name) {
-				t.Errorf("%s imports %q: %s", path, name, r.reason)
+func TestImportsKeepTheRules(t *testing.T) {
+	sources := load(t)
+	for _, r := range rules {
+		t.Run(r.name, func(t *testing.T) {
+			for _, s := range sources {
+				if s.test && !r.tests || !r.in(s.pkg) {
+					continue
+				}
+				for _, imported := range s.imports {
+					if r.never(s.pkg, imported) {
+						t.Errorf("%s imports %s: %s, because %s", s.file, imported, r.name, r.reason)
+					}
+				}
 			}
-		}
-		if name == "cmd" || strings.HasPrefix(name, "cmd/") && !strings.HasPrefix(dir, "cmd") {
-			t.Errorf("%s imports %q: the program is who puts things together, nothing depends on it", path, name)
-		}
+		})
 	}
 }
 
-func (r rule) binds(dir string) bool {
-	if !below(dir, r.from) {
-		return false
-	}
-	for _, other := range r.except {
-		if below(dir, other) {
-			return false
+func TestEachImportRuleCatchesItsBreach(t *testing.T) {
+	for _, r := range rules {
+		if pkg, imported := r.breach[0], r.breach[1]; !r.in(pkg) || !r.never(pkg, imported) {
+			t.Errorf("the rule %q does not catch %s importing %s", r.name, pkg, imported)
 		}
 	}
-	return true
 }
-
-func (r rule) allows(dir, name string) bool {
-	if below(name, dir) && name != "" {
-		return true
-	}
-	for _, allowed := range r.may {
-		if allowed == name || allowed != "" && r.from == allowed && below(name, allowed) {
-			return true
-		}
-	}
-	return below(name, r.from) && r.from == "api"
-}
-
-// below reports whether a package is the one named or one under it.
-func below(name, parent string) bool { return name == parent || strings.HasPrefix(name, parent+"/") }
