@@ -22,15 +22,22 @@ const moment = 50 * time.Millisecond
 
 var errCause = errors.New("the lease was lost")
 
-func checkCancel(e *env) {
+// hang makes the destination hang after it has accepted a delivery: what has to be set up for one is set up.
+func (e *env) hang() {
+	e.Helper()
+	e.accepted(e.delivery([]byte("before")))
 	e.answer(Answer{Kind: Hang})
+}
+
+func checkCancel(e *env) {
+	e.hang()
 	ctx, cancel := context.WithCancelCause(e.Context())
 	defer time.AfterFunc(moment, func() { cancel(errCause) }).Stop()
 	e.interrupted(ctx, errCause)
 }
 
 func checkDeadline(e *env) {
-	e.answer(Answer{Kind: Hang})
+	e.hang()
 	ctx, cancel := context.WithTimeout(e.Context(), moment)
 	defer cancel()
 	e.interrupted(ctx, context.DeadlineExceeded)
@@ -51,7 +58,7 @@ func (e *env) interrupted(ctx context.Context, cause error) {
 }
 
 func checkTimeout(e *env) {
-	e.answer(Answer{Kind: Hang})
+	e.hang()
 	d := e.delivery([]byte("x"))
 	d.Timeout = 2 * moment
 	e.judged(e.deliverWithin(e.Context(), d, e.prompt), target.Retry)

@@ -66,6 +66,7 @@ func checkUnreachable(e *env) {
 }
 
 func checkRecovery(e *env) {
+	e.accepted(e.delivery([]byte("before")))
 	tried := false
 	for _, kind := range []Kind{Fail, Cut, Unreachable} {
 		e.step("after %v", kind)
