@@ -89,6 +89,46 @@ func TestAnInterruptedDeliveryEndsCanceled(t *testing.T) {
 	})
 }
 
+func TestAnInterruptedMessageThatWaitsForASlotIsNotDelivered(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		e := newEngine(t, memstore.New(), belfry.WorkerSettings{Queues: []belfry.QueueWorker{{Name: belfry.DefaultQueue, Concurrency: 1}}})
+		var got record
+		e.mux.HandleFunc("k", func(ctx context.Context, d belfry.Delivery) error {
+			time.Sleep(time.Millisecond)
+			if d.ID == "blocker" {
+				time.Sleep(20 * time.Second)
+			}
+			return got.handle(ctx, d)
+		})
+		e.start()
+		for range 100 { // so that the engine holds more than it delivers
+			e.schedule("k", nil)
+		}
+		pass(50 * time.Millisecond)
+		e.schedule("k", nil, belfry.ID("blocker"), belfry.Priority(-1))
+		for range 30 {
+			e.schedule("k", nil, belfry.ID(""), belfry.Priority(1))
+		}
+		pass(5 * time.Second)
+		page, err := e.List(t.Context(), belfry.Query{States: []belfry.State{belfry.Leased}})
+		if err != nil || len(page.Messages) < 2 {
+			t.Fatalf("%d messages are held, %v", len(page.Messages), err)
+		}
+		for _, m := range page.Messages {
+			if m.ID != "blocker" {
+				if _, err := e.Interrupt(t.Context(), m.Queue, m.ID); err != nil {
+					t.Fatal(err)
+				}
+				pass(time.Minute)
+				if after := e.get(m); after.State != belfry.Canceled || after.Attempts != 0 {
+					t.Errorf("the message is %v after %d attempts", after.State, after.Attempts)
+				}
+				return
+			}
+		}
+	})
+}
+
 func TestACrashedClaimIsDeliveredAgainAndBounded(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := memstore.New()

@@ -163,7 +163,7 @@ func (d *Dispatcher) take(claimed store.Claimed, batch []store.QueueClaim, taken
 	for i := range claimed.Messages {
 		m := &claimed.Messages[i]
 		q := d.queues[m.Queue]
-		l := &lease{Message: *m, queue: q, taken: taken, term: d.cfg.Lease}
+		l := &lease{Message: *m, queue: q, claimed: taken, taken: taken, term: d.cfg.Lease}
 		if old, ok := d.held[m.Key()]; ok { // claimed anew while a delivery under an earlier claim goes on
 			d.lose(old)
 		}

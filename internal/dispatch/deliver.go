@@ -33,7 +33,11 @@ func (d *Dispatcher) outcome(l *lease) (s store.Settlement, settled bool) {
 	if s, end := lifecycle.Preflight(&l.Message, now); end {
 		return s, true
 	}
-	if d.leftOf(l) <= d.margin() { // the process was stopped for a while: somebody else may be about to claim it
+	left, stop := d.look(l)
+	if stop {
+		return lifecycle.Interrupted(&l.Message, lifecycle.Result{}, now), true
+	}
+	if left <= d.margin() { // the process was stopped for a while: somebody else may be about to claim it
 		return lifecycle.Unstarted(&l.Message, now), true
 	}
 	result, cause := d.attempt(l)
@@ -50,11 +54,11 @@ func (d *Dispatcher) outcome(l *lease) (s store.Settlement, settled bool) {
 	}
 }
 
-// leftOf returns how much of a lease is left.
-func (d *Dispatcher) leftOf(l *lease) time.Duration {
+// look returns how much of a lease is left, and whether the message shall be stopped.
+func (d *Dispatcher) look(l *lease) (left time.Duration, stop bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return l.left(time.Now())
+	return l.left(time.Now()), l.stop
 }
 
 // attempt calls the target. The cause is that of the engine ending the delivery's context early; nil when it did not.

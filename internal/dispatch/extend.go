@@ -2,6 +2,7 @@ package dispatch
 
 import (
 	"context"
+	"log/slog"
 	"sync"
 	"time"
 
@@ -87,7 +88,11 @@ func (d *Dispatcher) lose(l *lease) {
 	}
 	l.lost = true
 	d.stats.lost.Add(1)
-	d.cfg.Logger.Warn("a lease was lost", "queue", l.Queue, "id", l.ID, "running", l.phase == running)
+	level := slog.LevelDebug // of what was not started nobody needs to know
+	if l.phase == running {
+		level = slog.LevelWarn
+	}
+	d.cfg.Logger.Log(context.Background(), level, "a lease was lost", "queue", l.Queue, "id", l.ID)
 	switch l.phase {
 	case running:
 		if l.cancel != nil {
@@ -129,10 +134,10 @@ func (d *Dispatcher) extend(ctx context.Context) {
 	}
 }
 
-// askForStops looks whether running deliveries shall stop.
+// askForStops looks whether messages in hand shall be stopped: those that have been for a while.
 func (d *Dispatcher) askForStops(ctx context.Context) {
 	leases, tokens := d.collect(func(l *lease, now time.Time) bool {
-		return l.phase == running && !l.lost && now.Sub(l.started) >= askEvery/2
+		return l.phase != settling && !l.lost && now.Sub(l.claimed) >= askEvery/2
 	})
 	if len(leases) == 0 {
 		return
@@ -156,7 +161,8 @@ func (d *Dispatcher) obey(l *lease, held store.Held) {
 	case store.Lost:
 		d.lose(l)
 	case store.Stopping:
-		if l.phase == running && l.cancel != nil {
+		l.stop = true
+		if l.cancel != nil {
 			l.cancel(d.cfg.ErrCanceled)
 		}
 	}

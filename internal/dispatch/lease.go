@@ -34,9 +34,11 @@ type lease struct {
 	taken time.Time
 	term  time.Duration
 
+	claimed time.Time
 	started time.Time
 	cancel  context.CancelCauseFunc // set while running
 	lost    bool
+	stop    bool // the message shall be stopped
 }
 
 // left returns how much of the lease is left, by the clock that says less.

@@ -22,7 +22,7 @@ const (
 type writer struct {
 	conn      *conn
 	versions  *sqlstore.Versions
-	highWater int64      // the largest version that the file allows for
+	highWater int64       // the largest version that the file allows for
 	committed func(*conn) // called after every commit, between transactions
 
 	mu      sync.Mutex

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
+	"runtime/debug"
 	"strconv"
 	"strings"
 	"testing"
@@ -23,12 +24,12 @@ func RunModel(t *testing.T, open Opener, o Options) {
 	steps := modelSetting(t, "BELFRY_MODEL_STEPS", uint64(o.Scale.pick(300, 2000, 50_000)))
 	t.Logf("BELFRY_SEED=%d BELFRY_MODEL_STEPS=%d", seed, steps)
 	ops := newModelGen(seed, o).program(int(steps))
-	player := &modelPlayer{t, open, o, 30 * time.Second}
+	player := &modelPlayer{t: t, open: open, o: o, patience: 30 * time.Second}
 	at, why := player.play(ops)
 	if why == "" {
 		return
 	}
-	t.Logf("step %d of %d: %s", at+1, len(ops), why)
+	t.Logf("step %d of %d: %s%s", at+1, len(ops), why, player.stack)
 	ops, why = player.shrink(ops[:min(at+1, len(ops))], why)
 	t.Fatalf("the store and its model differ: %s\nafter the shortest program found (%d operations):\n%s",
 		why, len(ops), modelProgram(ops))
@@ -72,6 +73,7 @@ type modelPlayer struct {
 	o    Options
 
 	patience time.Duration // how long a failing program is shrunk at most
+	stack    string        // of the last panic that was no modelFailure
 }
 
 // modelRun is one program under way.
@@ -93,7 +95,7 @@ func (p *modelPlayer) play(ops []modelOp) (at int, why string) {
 		case modelFailure:
 			why = string(f)
 		default:
-			why = fmt.Sprintf("panic: %v", f)
+			why, p.stack = fmt.Sprintf("panic: %v", f), "\n"+string(debug.Stack())
 		}
 		if err := r.s.Close(); err != nil && why == "" {
 			why = fmt.Sprintf("Close: %v", err)
