@@ -7,8 +7,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"net/http"
 	"net/url"
+	"os"
 	"strings"
 	"syscall"
 	"time"
@@ -42,8 +44,14 @@ type remote struct {
 // answerWithin bounds one request.
 const answerWithin = 30 * time.Second
 
+// reading and writing say whether a command may begin a store that is not there yet.
+const (
+	reading = false
+	writing = true
+)
+
 // dial finds whoever answers.
-func (c *messagesCommand) dial(ctx context.Context, m *Main, values config.Values) (*remote, error) {
+func (c *messagesCommand) dial(ctx context.Context, m *Main, values config.Values, begin bool) (*remote, error) {
 	if c.Server != "" {
 		return c.dialServer(values)
 	}
@@ -63,18 +71,27 @@ func (c *messagesCommand) dial(ctx context.Context, m *Main, values config.Value
 		if err != nil {
 			return nil, at(place, err)
 		}
-		server, err := control.Find(file)
-		if err != nil {
-			return nil, err
+		if r, err := dialHolder(ctx, file); r != nil || err != nil {
+			return r, err
 		}
-		if server != nil {
-			r := &remote{base: server.URL, key: server.Key, http: &http.Client{Timeout: answerWithin}}
-			if r.answers(ctx) {
-				return r, nil
-			}
+		if _, err := os.Stat(file); errors.Is(err, fs.ErrNotExist) && !begin {
+			return nil, fmt.Errorf("there is no store %s; name one with --store, or a server with --server", file)
 		}
 	}
 	return c.openStore(ctx, m, values)
+}
+
+// dialHolder returns the server that has a file open; nil: none has.
+func dialHolder(ctx context.Context, file string) (*remote, error) {
+	server, err := control.Find(file)
+	if err != nil || server == nil {
+		return nil, err
+	}
+	r := &remote{base: server.URL, key: server.Key, http: &http.Client{Timeout: answerWithin}}
+	if !r.answers(ctx) {
+		return nil, nil
+	}
+	return r, nil
 }
 
 // dialServer returns the server that --server names.
