@@ -8,12 +8,16 @@ import (
 	"strings"
 	"time"
 
+	"github.com/nats-io/nats.go"
+
+	v1 "github.com/belfryhq/belfry/api/v1"
 	"github.com/belfryhq/belfry/cmd/belfry/internal/config"
 	"github.com/belfryhq/belfry/store"
 	"github.com/belfryhq/belfry/store/memstore"
 	"github.com/belfryhq/belfry/store/sqlitestore"
 	"github.com/belfryhq/belfry/target"
 	"github.com/belfryhq/belfry/target/httptarget"
+	"github.com/belfryhq/belfry/target/natstarget"
 )
 
 // This file is the one place that knows which stores and targets there are. A new one is a line in a table.
@@ -25,6 +29,8 @@ type storeAdapter struct {
 	form    string // how its URL is written
 	// open opens the store that a URL names, which has one of the schemes. Nil: this build does not have it.
 	open func(ctx context.Context, m *Main, u storeURL) (openStore, error)
+	// file returns the file that the store is; nil: it is none.
+	file func(m *Main, u storeURL) (string, error)
 	// migrations returns what changes the store's tables; nil: it has none.
 	migrations func(m *Main, u storeURL) (migrator, error)
 }
@@ -32,7 +38,7 @@ type storeAdapter struct {
 // storeAdapters is the table of stores.
 func storeAdapters() []storeAdapter {
 	return []storeAdapter{
-		{name: "SQLite", schemes: []string{"sqlite"}, form: "sqlite:FILE", open: openSQLite, migrations: sqliteMigrations},
+		{name: "SQLite", schemes: []string{"sqlite"}, form: "sqlite:FILE", open: openSQLite, file: sqliteFile, migrations: sqliteMigrations},
 		{name: "memory", schemes: []string{"memory"}, form: "memory:", open: openMemory},
 		{name: "PostgreSQL", schemes: []string{"postgres", "postgresql"}},
 		{name: "MySQL and MariaDB", schemes: []string{"mysql", "mariadb"}},
@@ -52,6 +58,7 @@ type targetAdapter struct {
 func targetAdapters() []targetAdapter {
 	return []targetAdapter{
 		{name: "http", open: openHTTP},
+		{name: "nats", open: openNATS},
 	}
 }
 
@@ -187,6 +194,31 @@ func openHTTP(o *targetOptions) (closingTarget, error) {
 	return httptarget.New(settings)
 }
 
+// openNATS returns a target that connects by itself, now or when the server can be reached.
+func openNATS(o *targetOptions) (closingTarget, error) {
+	address, err := o.natsURL(o.values)
+	if err != nil || address == "" {
+		return nil, err
+	}
+	t, err := natstarget.New(natstarget.Settings{
+		URL: string(address), User: o.NatsUser, Password: o.NatsPassword.Reveal(), Logger: o.logger,
+	})
+	if err != nil {
+		place := "nats-url"
+		if o.NatsURL == "" {
+			place = "nats-host"
+		}
+		return nil, o.values.Wrong(place, address.Mask(), "%v", err)
+	}
+	return t, nil
+}
+
+// checkers are what refuses, when a message is accepted by a command that delivers nothing itself, what a target could
+// never deliver. What the server will be configured to reach is not known here.
+func checkers() map[string]v1.Checker {
+	return map[string]v1.Checker{"http": &httptarget.Target{}, "nats": &natstarget.Target{}}
+}
+
 // migrator changes a store's tables.
 type migrator interface {
 	Up(ctx context.Context) ([]migration, error)
@@ -240,4 +272,21 @@ func sqliteSteps(steps []sqlitestore.Migration) []migration {
 		out[i] = migration(s)
 	}
 	return out
+}
+
+// dialNATS connects to the NATS server once and says what answered.
+func dialNATS(ctx context.Context, s *targetSettings, address config.Address) (string, error) {
+	options := []nats.Option{nats.Name("belfry doctor"), nats.Timeout(checkWithin), nats.NoReconnect()}
+	if s.NatsUser != "" {
+		options = append(options, nats.UserInfo(s.NatsUser, s.NatsPassword.Reveal()))
+	}
+	conn, err := nats.Connect(string(address), options...)
+	if err != nil {
+		return "", fmt.Errorf("%s cannot be reached: %w", address.Mask(), err)
+	}
+	defer conn.Close()
+	if err := conn.FlushWithContext(ctx); err != nil {
+		return "", fmt.Errorf("%s does not answer: %w", address.Mask(), err)
+	}
+	return "version " + conn.ConnectedServerVersion(), nil
 }

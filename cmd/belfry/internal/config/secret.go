@@ -3,7 +3,6 @@ package config
 import (
 	"fmt"
 	"log/slog"
-	"net/url"
 	"strings"
 )
 
@@ -80,10 +79,11 @@ func (a *Address) UnmarshalText(text []byte) error {
 
 // Mask returns the address without what may be secret in it.
 func (a Address) Mask() string {
-	text := string(a)
-	scheme, rest, ok := strings.Cut(text, "://")
-	if !ok {
-		return text
+	scheme, rest, ok := strings.Cut(string(a), "://")
+	if ok {
+		scheme += "://"
+	} else {
+		scheme, rest = "", string(a)
 	}
 	rest, _, hasQuery := strings.Cut(rest, "?")
 	if at := strings.LastIndexByte(rest, '@'); at >= 0 {
@@ -96,7 +96,7 @@ func (a Address) Mask() string {
 	if hasQuery {
 		rest += "?" + masked
 	}
-	return scheme + "://" + rest
+	return scheme + rest
 }
 
 // String returns the mask.
@@ -104,12 +104,3 @@ func (a Address) String() string { return a.Mask() }
 
 // LogValue returns the mask.
 func (a Address) LogValue() slog.Value { return slog.StringValue(a.Mask()) }
-
-// URL parses the address. The error does not repeat it.
-func (a Address) URL() (*url.URL, error) {
-	u, err := url.Parse(string(a))
-	if err != nil {
-		return nil, &Error{Remedy: "is no URL"}
-	}
-	return u, nil
-}
