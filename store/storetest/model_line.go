@@ -270,7 +270,9 @@ func (op *modelExtend) play(r *modelRun) {
 			if e.m.Stop {
 				want = store.Stopping
 			}
-			e.m.VisibleAt = op.until
+			if !op.until.IsZero() {
+				e.m.VisibleAt = op.until
+			}
 		}
 		if got[i] != want {
 			r.fail("Extend of %s answered %d, want %d", op.tokens[i], got[i], want)
