@@ -114,10 +114,10 @@ func TestTheCommandLineWorksWithAndWithoutAServer(t *testing.T) {
 		if out, err := belfry("list", "--json"); err != nil || !strings.Contains(out, m.ID) {
 			t.Errorf("list: %v\n%s", err, out)
 		}
-		if out, err := belfry("get", m.ID, "--json"); err != nil || !strings.Contains(out, m.ID) {
+		if out, err := belfry("get", m.Queue, m.ID, "--json"); err != nil || !strings.Contains(out, m.ID) {
 			t.Errorf("get: %v\n%s", err, out)
 		}
-		if out, err := belfry("cancel", m.ID, "--json"); err != nil || !strings.Contains(out, "canceled") {
+		if out, err := belfry("cancel", m.Queue, m.ID, "--json"); err != nil || !strings.Contains(out, "canceled") {
 			t.Errorf("cancel: %v\n%s", err, out)
 		}
 	}
