@@ -5,10 +5,27 @@ import (
 	"time"
 )
 
-// The interfaces below are optional: the engine asks a store for each by a type assertion and does without where it is
-// missing, at the cost the comment names.
+// The interfaces below are optional: the engine asks a store for each by Power and does without where it is missing, at
+// the cost the comment names.
+
+// Power returns the store, or the first store it wraps (by a method Unwrap() Store), that has the optional power T.
+func Power[T any](s Store) (T, bool) {
+	for s != nil {
+		if power, ok := s.(T); ok {
+			return power, true
+		}
+		wrapper, ok := s.(interface{ Unwrap() Store })
+		if !ok {
+			break
+		}
+		s = wrapper.Unwrap()
+	}
+	var none T
+	return none, false
+}
 
 // Waker carries wake-ups between processes. Without it a process learns of another's earlier message by its safety scan.
+// A store that is a Waker also tells its listeners by itself when a gate opens.
 type Waker interface {
 	// Wake tells every listener, in this process and others, about the instants. It is best effort and cheap.
 	Wake(ctx context.Context, hints []QueueHint) error

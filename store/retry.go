@@ -3,11 +3,14 @@ package store
 import "time"
 
 // Retry is a message's retry policy. It is data: the engine decides by it, stores only keep it. The zero value means
-// the default of whoever accepts the message (see belfry.DefaultRetry).
+// the default of whoever accepts the message (see belfry.DefaultRetry). A policy that is partly zero is filled from that
+// default before the message is stored; where zero means "none" in what is stored (MaxAge, Max, Jitter), -1 says so to
+// the default too and is kept as "none".
 type Retry struct {
 	// MaxAttempts bounds deliveries with a known outcome; zero: the default; negative: no limit.
 	MaxAttempts int `json:"attempts,omitempty"`
-	// MaxClaims bounds claims, those that ended in a crash included; zero: MaxAttempts + 4.
+	// MaxClaims bounds claims, those that ended in a crash included; zero: MaxAttempts + 4, or, where attempts have no
+	// limit, 29 claims that came to nothing.
 	MaxClaims int `json:"claims,omitempty"`
 	// MaxAge bounds the time from FireAt to the last retry; zero: no limit.
 	MaxAge time.Duration `json:"age,omitempty"`

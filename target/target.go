@@ -2,8 +2,9 @@
 //
 // A Target has one method. What became of a delivery is its error: nil means delivered, a plain error is an attempt that
 // failed and is tried again by the message's policy, and Permanent, RetryAfter and Snooze say more. A Target is called
-// concurrently. It ends when its context ends, keeps nothing of the Delivery, and puts no secret into an error: no
-// header value, no user info or query of a URL, no payload.
+// concurrently. It ends when its context ends, with an error that wraps the context's cause unless the destination has
+// the message already, and it ends by itself after the Delivery's Timeout. It changes nothing of the Delivery, keeps
+// nothing of it, and puts no secret into an error: no header value, no user info or query of a URL, no payload.
 package target
 
 import (
@@ -40,8 +41,9 @@ type Delivery struct {
 	Queue       string
 	ID          string // the same in every attempt
 	Kind        string
+	Target      string // the name the target has in the worker's settings; empty: an in-process handler
 	Address     string
-	Params      map[string]string
+	Params      map[string]string // settings in the target's terms; names that begin with "trace." are none and no business of a Check
 	ContentType string
 	Payload     []byte
 	Headers     map[string]string
@@ -53,7 +55,7 @@ type Delivery struct {
 	FireAt      time.Time // the instant that was asked for
 	DueAt       time.Time // the instant of this attempt
 	CreatedAt   time.Time
-	Timeout     time.Duration // the message's own bound; zero: the target's default
+	Timeout     time.Duration // the message's own bound of one Deliver; zero: the target's default
 
 	// Lease is the hold on the message while it is delivered; nil in tests and outside the engine.
 	Lease Lease

@@ -8,6 +8,7 @@ import (
 
 	"github.com/belfryhq/belfry/store"
 	"github.com/belfryhq/belfry/store/memstore"
+	"github.com/belfryhq/belfry/store/storetest"
 )
 
 // typical returns n messages as a busy server has them: UUID-like ids, a payload, a header, a few instants.
@@ -106,3 +107,5 @@ func heap() uint64 {
 	runtime.ReadMemStats(&m)
 	return m.HeapAlloc
 }
+
+func BenchmarkStore(b *testing.B) { storetest.Benchmark(b, open, storetest.Options{}) }

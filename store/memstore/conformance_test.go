@@ -21,3 +21,7 @@ func open(t testing.TB) store.Store {
 func TestKeepsTheContract(t *testing.T) {
 	storetest.Run(t, open, storetest.Options{})
 }
+
+func TestMatchesTheModel(t *testing.T) {
+	storetest.RunModel(t, open, storetest.Options{})
+}

@@ -11,13 +11,19 @@ import (
 // stretch is how many messages a scan looks at before it lets others have the store.
 const stretch = 4096
 
-// scan visits the messages of the queues that the query asks about, in no order. It lets go of the mutex now and then,
-// so what is written meanwhile may be seen or not; what is not is seen exactly once, as Go's maps promise.
-func (s *Store) scan(ctx context.Context, query *store.Query, visit func(*record)) error {
+// scan visits the messages that pass the filter in the queues that the query asks about, in no order. It lets go of the
+// mutex now and then, so what is written meanwhile may be seen or not; what is not is seen exactly once, as Go's maps
+// promise.
+func (s *Store) scan(ctx context.Context, query *store.Query, f *filter, visit func(*record)) error {
 	seen := 0
 	for _, q := range s.selected(query) {
+		if f.countStates(q) == 0 {
+			continue
+		}
 		for _, r := range q.ids {
-			visit(r)
+			if f.admits(r) {
+				visit(r)
+			}
 			if seen++; seen%stretch != 0 {
 				continue
 			}

@@ -90,6 +90,7 @@ func (s *Store) leave(q *queue, id string, now instant) {
 			if r.rare.waits == 0 {
 				r.rare.gate = nil
 				r.visibleAt = r.dueAt
+				s.opened = append(s.opened, store.QueueHint{Queue: q.name, At: r.dueAt.time()})
 			}
 		})
 	}

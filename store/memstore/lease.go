@@ -12,7 +12,7 @@ func (s *Store) Extend(ctx context.Context, now time.Time, tokens []store.Token,
 	if err := s.enter(ctx); err != nil {
 		return nil, err
 	}
-	defer s.mu.Unlock()
+	defer s.exit()
 	held := make([]store.Held, len(tokens))
 	for i, t := range tokens {
 		held[i] = s.extend(t, floor(now), at(until))
@@ -25,9 +25,11 @@ func (s *Store) extend(t store.Token, now, until instant) store.Held {
 	if r == nil || !r.inFlight(now) {
 		return store.Lost
 	}
-	r.queue.leaveLane(r)
-	r.visibleAt = until
-	r.queue.lane(r.priority).add(r)
+	if until != at(time.Time{}) { // else it is only asked
+		r.queue.leaveLane(r)
+		r.visibleAt = until
+		r.queue.lane(r.priority).add(r)
+	}
 	if r.stop {
 		return store.Stopping
 	}
@@ -39,7 +41,7 @@ func (s *Store) Forfeit(ctx context.Context, now time.Time, owner string, epoch 
 	if err := s.enter(ctx); err != nil {
 		return 0, err
 	}
-	defer s.mu.Unlock()
+	defer s.exit()
 	var lost []*record
 	for _, q := range s.queues {
 		for _, r := range q.leased {

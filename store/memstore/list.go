@@ -21,40 +21,53 @@ func (s *Store) List(ctx context.Context, query store.Query) (store.Page, error)
 		return store.Page{}, err
 	}
 	defer s.mu.Unlock()
-	limit, offset := query.Limit, max(query.Offset, 0)
-	if limit <= 0 {
-		limit = defaultLimit
+	if query.Limit <= 0 {
+		query.Limit = defaultLimit
 	}
-	if query.Cursor != "" {
-		offset = 0
+	if query.Offset = max(query.Offset, 0); query.Cursor != "" {
+		query.Offset = 0
 	}
-	order := sorter{query.Order, query.Desc}
-	first := smallest{order: order, n: min(offset, maxKept) + min(limit, maxKept) + 1}
-	f := newFilter(&query)
-	err = s.scan(ctx, &query, func(r *record) {
-		if !f.admits(r) {
-			return
-		}
-		if p := order.place(r); query.Cursor == "" || order.compare(p, from) > 0 {
+	l := lister{query: &query, filter: newFilter(&query), order: sorter{query.Order, query.Desc}}
+	first := smallest{order: l.order, n: min(query.Offset, maxKept) + min(query.Limit, maxKept) + 1}
+	err = s.scan(ctx, &query, l.filter, func(r *record) {
+		if p := l.order.place(r); query.Cursor == "" || l.order.compare(p, from) > 0 {
 			first.add(p)
 		}
 	})
 	if err != nil {
 		return store.Page{}, err
 	}
-	found := first.sorted()
-	found = found[min(offset, len(found)):]
+	return l.page(first.sorted()), nil
+}
+
+// lister is one List under way.
+type lister struct {
+	query  *store.Query
+	filter *filter
+	order  sorter
+}
+
+// page makes a page of what was found first, the offset included, and one more if there is more.
+func (l *lister) page(found []place) store.Page {
 	var page store.Page
-	if len(found) > limit {
+	found = found[min(l.query.Offset, len(found)):]
+	if limit := l.query.Limit; len(found) > limit {
 		found = found[:limit]
-		page.Next = found[limit-1].cursor(&query)
+		page.Next = found[limit-1].cursor(l.query)
 	}
+	page.Messages = make([]store.Message, 0, len(found))
 	for _, p := range found {
-		if r := p.r; r.queue.ids[r.id] == r && f.admits(r) && order.place(r) == p {
-			page.Messages = append(page.Messages, r.listed(query.Payloads))
+		if l.stands(p) {
+			page.Messages = append(page.Messages, p.r.listed(l.query.Payloads))
 		}
 	}
-	return page, nil
+	return page
+}
+
+// stands reports whether what was found is still there, in the same place; it may have changed while the scan paused.
+func (l *lister) stands(p place) bool {
+	r := p.r
+	return r.queue.ids[r.id] == r && l.filter.admits(r) && l.order.place(r) == p
 }
 
 // listed returns the message as a list shows it.
@@ -80,10 +93,6 @@ func (s *Store) Count(ctx context.Context, query store.Query) (int64, error) {
 		}
 		return n, nil
 	}
-	err := s.scan(ctx, &query, func(r *record) {
-		if f.admits(r) {
-			n++
-		}
-	})
+	err := s.scan(ctx, &query, f, func(*record) { n++ })
 	return n, err
 }

@@ -3,6 +3,7 @@ package memstore
 import (
 	"cmp"
 	"slices"
+	"strings"
 
 	"github.com/belfryhq/belfry/store"
 )
@@ -33,7 +34,13 @@ func (o sorter) place(r *record) place {
 }
 
 func (o sorter) compare(a, b place) int {
-	c := cmp.Or(cmp.Compare(a.key, b.key), cmp.Compare(a.id, b.id), cmp.Compare(a.queue, b.queue))
+	c := cmp.Compare(a.key, b.key)
+	if c == 0 {
+		c = strings.Compare(a.id, b.id)
+	}
+	if c == 0 {
+		c = strings.Compare(a.queue, b.queue)
+	}
 	if o.desc {
 		return -c
 	}

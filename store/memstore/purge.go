@@ -22,7 +22,7 @@ func (s *Store) Purge(ctx context.Context, now time.Time, limit int) (int, error
 	if err := s.enter(ctx); err != nil {
 		return 0, err
 	}
-	defer s.mu.Unlock()
+	defer s.exit()
 	n := 0
 	for ; n < limit; n++ {
 		r, ok := s.purge.Min()

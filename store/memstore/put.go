@@ -18,7 +18,7 @@ func (s *Store) Put(ctx context.Context, now time.Time, messages []store.Message
 	if err := s.enter(ctx); err != nil {
 		return nil, err
 	}
-	defer s.mu.Unlock()
+	defer s.exit()
 	if mode&store.Atomic != 0 {
 		if results := s.foresee(floor(now), messages, mode); results != nil {
 			return results, nil

@@ -1,6 +1,8 @@
 package memstore
 
 import (
+	"maps"
+
 	"github.com/tidwall/btree"
 
 	"github.com/belfryhq/belfry/store"
@@ -10,6 +12,7 @@ import (
 type queue struct {
 	name   string
 	ids    map[string]*record
+	peak   int       // the most that ids held since it was made
 	lanes  []*lane   // in the order of priorities; none is empty
 	leased []*record // in no order
 	counts [store.Canceled + 1]int
@@ -61,16 +64,34 @@ func (s *Store) tidy(q *queue) {
 
 // insert adds a record that is complete.
 func (s *Store) insert(r *record) {
-	r.queue.ids[r.id] = r
+	q := r.queue
+	q.ids[r.id] = r
+	q.peak = max(q.peak, len(q.ids))
 	s.index(r)
 }
 
 // remove takes a record out; its version is remembered so that nothing under its id repeats one.
 func (s *Store) remove(r *record) {
 	s.unindex(r)
-	delete(r.queue.ids, r.id)
+	q := r.queue
+	delete(q.ids, r.id)
 	s.last = max(s.last, r.version)
-	s.tidy(r.queue)
+	q.shrink()
+	s.tidy(q)
+}
+
+// minPeak is the size below which a map is not worth making anew.
+const minPeak = 1024
+
+// shrink makes the map of ids anew when it has become much smaller than it was: a map keeps the memory of its largest
+// size, and visiting it costs as much.
+func (q *queue) shrink() {
+	if q.peak < minPeak || len(q.ids) > q.peak/8 {
+		return
+	}
+	ids := make(map[string]*record, len(q.ids))
+	maps.Copy(ids, q.ids)
+	q.ids, q.peak = ids, len(ids)
 }
 
 // change is one write to a message that stays: it raises the version and keeps the indexes true.

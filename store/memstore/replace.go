@@ -18,7 +18,7 @@ func (s *Store) Replace(ctx context.Context, now time.Time, changes []store.Chan
 	if err := s.enter(ctx); err != nil {
 		return nil, err
 	}
-	defer s.mu.Unlock()
+	defer s.exit()
 	errs := make([]error, len(changes))
 	for i := range changes {
 		errs[i] = s.replace(floor(now), &changes[i])

@@ -19,7 +19,7 @@ func (s *Store) Settle(ctx context.Context, now time.Time, settlements []store.S
 	if err := s.enter(ctx); err != nil {
 		return nil, err
 	}
-	defer s.mu.Unlock()
+	defer s.exit()
 	errs := make([]error, len(settlements))
 	for i := range settlements {
 		errs[i] = s.settle(now, &settlements[i])
@@ -121,7 +121,6 @@ func parentAfter(r *record, content *store.Message) string {
 func (s *Store) vanish(r *record, parent string, now instant) {
 	q := r.queue
 	q.abandon(r)
-	r.version++
 	s.remove(r)
 	if parent != "" {
 		t := &record{queue: s.open(q.name), id: r.id, version: r.version}

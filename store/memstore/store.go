@@ -22,6 +22,8 @@ type Store struct {
 
 	docs docs
 	wake listeners
+
+	opened []store.QueueHint // gates that opened in the operation under way
 }
 
 var (
@@ -57,6 +59,16 @@ func (s *Store) enter(ctx context.Context) error {
 		return store.ErrClosed
 	}
 	return nil
+}
+
+// exit ends an operation and wakes those whom the gates it opened concern.
+func (s *Store) exit() {
+	opened := s.opened
+	s.opened = nil
+	s.mu.Unlock()
+	if len(opened) > 0 {
+		s.tell(opened)
+	}
 }
 
 func (s *Store) isClosed() bool {

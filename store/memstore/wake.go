@@ -26,13 +26,18 @@ func (s *Store) Wake(ctx context.Context, hints []store.QueueHint) error {
 		return err
 	}
 	s.mu.Unlock()
+	s.tell(hints)
+	return nil
+}
+
+// tell calls every listener. Called without the mutex.
+func (s *Store) tell(hints []store.QueueHint) {
 	s.wake.mu.Lock()
 	all := slices.Clone(s.wake.all)
 	s.wake.mu.Unlock()
 	for _, l := range all {
 		l.call(slices.Clone(hints))
 	}
-	return nil
 }
 
 func (l *listener) call(hints []store.QueueHint) {

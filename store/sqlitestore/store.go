@@ -70,6 +70,7 @@ func (s *Store) open(ctx context.Context, settings Settings) (err error) {
 		return err
 	}
 	s.waker.closed = make(chan struct{})
+	s.WakeBy(s.waker.tell)
 	if err := s.connect(settings); err != nil {
 		return errors.Join(err, s.disconnect())
 	}

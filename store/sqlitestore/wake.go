@@ -26,13 +26,18 @@ func (s *Store) Wake(ctx context.Context, hints []store.QueueHint) error {
 	if err := s.waker.check(ctx); err != nil {
 		return err
 	}
-	s.waker.mu.Lock()
-	listeners := slices.Clone(s.waker.listeners)
-	s.waker.mu.Unlock()
+	s.waker.tell(hints)
+	return nil
+}
+
+// tell calls every listener.
+func (w *waker) tell(hints []store.QueueHint) {
+	w.mu.Lock()
+	listeners := slices.Clone(w.listeners)
+	w.mu.Unlock()
 	for _, l := range listeners {
 		l.call(slices.Clone(hints))
 	}
-	return nil
 }
 
 // Listen calls back for each wake-up until ctx ends or the store is closed.

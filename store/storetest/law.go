@@ -24,6 +24,8 @@ func Laws() []Law {
 		orderLaws(),
 		leaseLaws(),
 		settleLaws(),
+		followUpLaws(),
+		replaceLaws(),
 	)
 }
 

@@ -29,6 +29,7 @@ func full(queue, id string, state store.State, seed int) store.Message {
 	var m store.Message
 	fill(&m, seed)
 	m.Queue, m.ID, m.State = queue, id, state
+	m.PurgeAt = m.PurgeAt.AddDate(1, 0, 0) // later than any now of a law that does not purge
 	if state.Live() {
 		m.FinishedAt, m.PurgeAt = time.Time{}, time.Time{}
 	}

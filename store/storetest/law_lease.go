@@ -44,7 +44,7 @@ func (e *env) stale(now time.Time, token store.Token) {
 	}
 	equal(e, "Extend with a stale token", e.extend(now, token, now.Add(time.Hour)), store.Lost)
 	after, err := e.s.Get(e.Context(), key)
-	if !errors.Is(err, errBefore) {
+	if (err == nil) != (errBefore == nil) || errors.Is(err, store.ErrNotFound) != errors.Is(errBefore, store.ErrNotFound) {
 		e.fail("Get gave %v before a stale settlement and %v after it", errBefore, err)
 	}
 	e.same(after, before)

@@ -220,14 +220,14 @@ func putRace(e *env) {
 			}
 			res, err := e.s.Put(e.Context(), start, []store.Message{m}, 0)
 			if err != nil || len(res) != 1 {
-				return fmt.Errorf("Put gave %d results and %w", len(res), err)
+				return fmt.Errorf("put gave %d results and %w", len(res), err)
 			}
 			r := res[0]
 			switch {
 			case r.Err == nil:
 				stored.Add(1)
 			case what == "id" && !errors.Is(r.Err, store.ErrExists), what != "id" && !errors.Is(r.Err, store.ErrDuplicate):
-				return fmt.Errorf("Put refused: %w", r.Err)
+				return fmt.Errorf("put refused: %w", r.Err)
 			case r.Existing == nil:
 				return errors.New("the result of a refused Put carries no message")
 			}

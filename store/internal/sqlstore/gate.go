@@ -59,5 +59,6 @@ func (w *work) leave(queue, id string) error {
 	if _, err := w.exec(w.q.deleteGatesOfMember, queue, id); err != nil {
 		return err
 	}
+	w.opened = append(w.opened, store.QueueHint{Queue: queue, At: w.time})
 	return w.execEach(w.q.releaseWaiter, len(waiters), func(i int) []any { return []any{queue, waiters[i], w.now} }, nil)
 }

@@ -16,7 +16,11 @@ type Store struct {
 	inline   int
 	take     Taker
 	versions Versions
+	wake     func([]store.QueueHint) // nil: nobody listens
 }
+
+// WakeBy sets what is told of the queues in which a gate may have opened. It is called before the store is used.
+func (s *Store) WakeBy(wake func([]store.QueueHint)) { s.wake = wake }
 
 // New returns a store on the database. It fails when the dialect lacks a query.
 func New(db DB, d Dialect) (*Store, error) {
@@ -37,15 +41,24 @@ type work struct {
 	conn Conn
 	now  int64 // floored
 	time time.Time
+
+	opened []store.QueueHint // queues in which a gate may have opened
 }
 
 // write runs f in a transaction. An error is wrapped once, with what was tried.
 func (s *Store) write(ctx context.Context, what string, now time.Time, load Load, f func(*work) error) error {
+	var opened []store.QueueHint
 	err := s.db.Write(ctx, load, func(ctx context.Context, c Conn) error {
-		return f(&work{Store: s, ctx: ctx, conn: c, now: floor(now), time: now})
+		w := &work{Store: s, ctx: ctx, conn: c, now: floor(now), time: now}
+		err := f(w)
+		opened = w.opened
+		return err
 	})
 	if err != nil {
 		return fmt.Errorf("%s: %w", what, err)
+	}
+	if len(opened) > 0 && s.wake != nil {
+		s.wake(opened)
 	}
 	return nil
 }

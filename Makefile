@@ -1,0 +1,48 @@
+# Everything is set up by the targets themselves; Go is all that is needed.
+GO ?= go
+TOOLS = $(GO) tool -modfile=$(CURDIR)/tools/go.mod
+
+.PHONY: help
+help: ## this list
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+.PHONY: build
+build: ## the program, static, as ./belfry
+	CGO_ENABLED=0 $(GO) build -trimpath -ldflags='-s -w' -o belfry ./cmd/belfry
+
+.PHONY: test
+test: ## all tests, with the race detector
+	$(GO) test -race -timeout 15m ./...
+
+.PHONY: lint
+lint: ## static analysis, at pinned versions
+	$(TOOLS) staticcheck ./...
+
+.PHONY: vuln
+vuln: ## known vulnerabilities, where their database can be reached
+	@out=$$($(TOOLS) govulncheck ./... 2>&1); code=$$?; \
+	case "$$out" in \
+	*"fetching vulnerabilities"*|*"no such host"*|*"Forbidden"*|*"dial tcp"*|*"vuln.go.dev"*) \
+		echo "the vulnerability database cannot be reached from here: not checked";; \
+	*) echo "$$out"; exit $$code;; \
+	esac
+
+.PHONY: generate
+generate: ## generated files
+	$(GO) generate ./...
+
+.PHONY: scale
+scale: ## the laws of a store at full scale: a million messages waiting
+	BELFRY_SCALE=full $(GO) test -timeout 60m -run 'TestStore|TestMemory' ./store/...
+
+.PHONY: bench
+bench: ## measurements beside the bare database
+	cd bench && $(GO) run . all
+
+.PHONY: e2e-full
+e2e-full: ## end-to-end tests at full scale: longer leases, more messages
+	BELFRY_E2E=full $(GO) test -count=1 -timeout 60m ./cmd/belfry/e2e
+
+.PHONY: torture
+torture: ## kills during load, again and again
+	BELFRY_E2E=torture $(GO) test -count=1 -timeout 120m -run Kill ./cmd/belfry/e2e

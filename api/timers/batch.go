@@ -1,0 +1,114 @@
+package timers
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/belfryhq/belfry"
+)
+
+// maxBatch is how many timers one batch creates at most.
+const maxBatch = 1000
+
+// batchRequest is the body of a batch.
+type batchRequest struct {
+	Timers []json.RawMessage `json:"timers"`
+	Atomic bool              `json:"atomic"`
+}
+
+// batchResult is what became of one timer of a batch.
+type batchResult struct {
+	Index int      `json:"index"`
+	Code  int      `json:"code"`
+	Error string   `json:"error,omitempty"`
+	Timer *summary `json:"timer,omitempty"`
+}
+
+// batch creates many timers. 201: all; 200: some, each result tells; 400: none, because an atomic batch had a bad one.
+func (a *api) batch(w http.ResponseWriter, r *http.Request) {
+	var req batchRequest
+	if err := a.decode(w, r, &req); err != nil {
+		a.fail(w, r, err)
+		return
+	}
+	if len(req.Timers) == 0 || len(req.Timers) > maxBatch {
+		a.fail(w, r, bad("timers must have from 1 to %d elements, not %d", maxBatch, len(req.Timers)))
+		return
+	}
+	results, messages, places := a.readBatch(req.Timers)
+	refused := len(req.Timers) - len(messages)
+	if refused > 0 && req.Atomic {
+		reply(w, http.StatusBadRequest, codeInvalid, fmt.Sprintf("%d of %d timers are invalid; none was created", refused, len(results)),
+			map[string]any{"results": results})
+		return
+	}
+	mode := belfry.PutMode(0)
+	if req.Atomic {
+		mode = belfry.Atomic
+	}
+	put, err := a.client.Put(r.Context(), messages, mode)
+	if err != nil {
+		a.fail(w, r, err)
+		return
+	}
+	for i, place := range places {
+		m, repeated, err := a.accepted(r.Context(), messages[i], put[i])
+		if err == nil && repeated && req.Atomic {
+			err = bad("the idempotency key is in use: the timer %s exists", m.ID)
+		}
+		results[place] = resultOf(place, m, err)
+		if err != nil {
+			refused++
+		}
+	}
+	a.replyBatch(w, results, refused, req.Atomic)
+}
+
+func (a *api) replyBatch(w http.ResponseWriter, results []batchResult, refused int, atomic bool) {
+	data := map[string]any{"results": results}
+	switch {
+	case refused == 0:
+		reply(w, http.StatusCreated, codeOK, fmt.Sprintf("%d timers created successfully", len(results)), data)
+	case atomic:
+		reply(w, http.StatusBadRequest, codeInvalid, "the batch was refused; no timer was created", data)
+	default:
+		reply(w, http.StatusOK, codeOK, fmt.Sprintf("%d of %d timers created", len(results)-refused, len(results)), data)
+	}
+}
+
+// readBatch reads the timers of a batch: what is wrong with the bad ones, and the messages of the good ones with their places.
+func (a *api) readBatch(timers []json.RawMessage) (results []batchResult, messages []belfry.Message, places []int) {
+	now := time.Now()
+	results = make([]batchResult, len(timers))
+	for i, raw := range timers {
+		var one request
+		err := parse(raw, &one)
+		if err == nil {
+			var m belfry.Message
+			if m, err = a.message(&one, "", now); err == nil {
+				messages, places = append(messages, m), append(places, i)
+				continue
+			}
+		}
+		results[i] = resultOf(i, belfry.Message{}, err)
+	}
+	return results, messages, places
+}
+
+func resultOf(index int, m belfry.Message, err error) batchResult {
+	var bad *badRequest
+	switch {
+	case err == nil:
+		s := summarize(&m)
+		return batchResult{Index: index, Timer: &s}
+	case errors.As(err, &bad):
+		return batchResult{Index: index, Code: codeInvalid, Error: bad.text}
+	case errors.Is(err, belfry.ErrAborted):
+		return batchResult{Index: index, Code: codeInvalid, Error: "not created, because another timer of the batch was refused"}
+	default:
+		return batchResult{Index: index, Code: codeInternal, Error: "internal error"}
+	}
+}

@@ -1,0 +1,82 @@
+package timers
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+)
+
+// The codes of the envelope.
+const (
+	codeOK           = 0
+	codeInternal     = 1
+	codeInvalid      = 2
+	codeNotFound     = 3
+	codeUnauthorized = 4
+)
+
+// envelope is every reply.
+type envelope struct {
+	Code    int    `json:"code"`
+	Message string `json:"message"`
+	Data    any    `json:"data"`
+}
+
+func reply(w http.ResponseWriter, status, code int, message string, data any) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	encoder := json.NewEncoder(w)
+	encoder.SetEscapeHTML(false)
+	_ = encoder.Encode(envelope{code, message, data}) // the caller has gone when this fails
+}
+
+// methods are the handlers of one path by method; others are answered 405, and no method at all 404.
+type methods map[string]http.HandlerFunc
+
+// ServeHTTP calls the handler of the request's method.
+func (m methods) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if h, ok := m[r.Method]; ok {
+		h(w, r)
+		return
+	}
+	if len(m) == 0 {
+		reply(w, http.StatusNotFound, codeNotFound, "no such route", nil)
+		return
+	}
+	allowed := make([]string, 0, len(m))
+	for method := range m {
+		allowed = append(allowed, method)
+	}
+	slices.Sort(allowed)
+	w.Header().Set("Allow", strings.Join(allowed, ", "))
+	reply(w, http.StatusMethodNotAllowed, codeInvalid,
+		fmt.Sprintf("method %s is not allowed here: use %s", r.Method, strings.Join(allowed, ", ")), nil)
+}
+
+// badRequest is an error of the caller, with the text it gets.
+type badRequest struct {
+	status int
+	text   string
+}
+
+// Error returns the text.
+func (e *badRequest) Error() string { return e.text }
+
+func bad(format string, args ...any) error {
+	return &badRequest{http.StatusBadRequest, fmt.Sprintf(format, args...)}
+}
+
+// instant is written as RFC 3339 in UTC, with milliseconds where there are any; the zero time as null.
+type instant time.Time
+
+// MarshalJSON writes the instant.
+func (i instant) MarshalJSON() ([]byte, error) {
+	t := time.Time(i)
+	if t.IsZero() {
+		return []byte("null"), nil
+	}
+	return json.Marshal(t.UTC().Truncate(time.Millisecond).Format(time.RFC3339Nano))
+}

@@ -1,0 +1,128 @@
+package v1_test
+
+import (
+	"encoding/json"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/belfryhq/belfry"
+	"github.com/belfryhq/belfry/api/auth"
+	v1 "github.com/belfryhq/belfry/api/v1"
+	"github.com/belfryhq/belfry/store/memstore"
+)
+
+var secret = strings.Repeat("s", auth.MinKey)
+
+func newAPI(t *testing.T) http.Handler {
+	keys, err := auth.Parse("test:" + secret)
+	if err != nil {
+		t.Fatal(err)
+	}
+	quiet := slog.New(slog.NewTextHandler(io.Discard, nil))
+	c := belfry.New(memstore.New(), belfry.Settings{Logger: quiet})
+	t.Cleanup(c.Close)
+	return v1.New(c, v1.Settings{Keys: keys, Logger: quiet, Targets: map[string]v1.Checker{"http": nil}})
+}
+
+func call(h http.Handler, method, path, body string, headers ...string) (*httptest.ResponseRecorder, v1.Message) {
+	r := httptest.NewRequest(method, path, strings.NewReader(body))
+	r.Header.Set("X-API-Key", secret)
+	for i := 0; i < len(headers); i += 2 {
+		r.Header.Set(headers[i], headers[i+1])
+	}
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, r)
+	var m v1.Message
+	_ = json.Unmarshal(w.Body.Bytes(), &m)
+	return w, m
+}
+
+func TestAMessagesLifeOverREST(t *testing.T) {
+	h := newAPI(t)
+	w, m := call(h, "POST", "/api/v1/messages", `{"queue":"a/b","id":"x y","kind":"k","payload":{"n": 1},"in":"1h","priority":-3,"dedup_key":"d","metadata":{"m":1}}`)
+	if w.Code != 201 || m.State != "scheduled" || m.PayloadText != `{"n": 1}` || m.Priority != -3 || m.ContentType != "application/json" {
+		t.Fatalf("%d %s", w.Code, w.Body)
+	}
+	path := w.Header().Get("Location")
+	if w, again := call(h, "POST", "/api/v1/messages", `{"queue":"a/b","kind":"k","dedup_key":"d"}`); w.Code != 200 || again.ID != m.ID {
+		t.Errorf("the same dedup key: %d %s", w.Code, w.Body)
+	}
+	w, got := call(h, "GET", path, "")
+	if w.Code != 200 || got.ID != "x y" || got.Queue != "a/b" {
+		t.Fatalf("%d %s", w.Code, w.Body)
+	}
+	tag := w.Header().Get("ETag")
+	if w, changed := call(h, "PATCH", path, `{"payload_text":"new","at":"2999-01-01T00:00:00Z"}`, "If-Match", tag); w.Code != 200 || changed.PayloadText != "new" || changed.FireAt.Year() != 2999 {
+		t.Errorf("%d %s", w.Code, w.Body)
+	}
+	if w, _ := call(h, "PATCH", path, `{"payload_text":"newer"}`, "If-Match", tag); w.Code != 412 {
+		t.Errorf("a stale If-Match: %d %s", w.Code, w.Body)
+	}
+	if w, m := call(h, "DELETE", path, ""); w.Code != 200 || m.State != "canceled" || m.FinishedAt == nil {
+		t.Errorf("%d %s", w.Code, w.Body)
+	}
+	if w, _ := call(h, "PATCH", path, `{"payload_text":"late"}`); w.Code != 409 {
+		t.Errorf("a change of a canceled message: %d %s", w.Code, w.Body)
+	}
+	if w, m := call(h, "POST", path+"/revive", `{"in":"2h"}`); w.Code != 200 || m.State != "scheduled" {
+		t.Errorf("%d %s", w.Code, w.Body)
+	}
+	if w, _ := call(h, "DELETE", path+"?purge=true", ""); w.Code != 204 {
+		t.Errorf("%d %s", w.Code, w.Body)
+	}
+	if w, _ := call(h, "GET", path, ""); w.Code != 404 || w.Header().Get("Content-Type") != "application/problem+json" {
+		t.Errorf("%d %s", w.Code, w.Body)
+	}
+}
+
+func TestListsAreFilteredAndPaged(t *testing.T) {
+	h := newAPI(t)
+	for _, queue := range []string{"a", "a", "a", "b"} {
+		call(h, "POST", "/api/v1/messages", `{"queue":"`+queue+`","kind":"k","in":"1h"}`)
+	}
+	w, _ := call(h, "GET", "/api/v1/messages?queue=a&state=scheduled&limit=2&order=fire_at", "")
+	var page v1.Page
+	if err := json.Unmarshal(w.Body.Bytes(), &page); err != nil || len(page.Messages) != 2 || page.Total != 3 || page.Next == "" {
+		t.Fatalf("%d %s", w.Code, w.Body)
+	}
+	w, _ = call(h, "GET", "/api/v1/messages?queue=a&state=scheduled&limit=2&order=fire_at&cursor="+page.Next, "")
+	page = v1.Page{}
+	if err := json.Unmarshal(w.Body.Bytes(), &page); err != nil || len(page.Messages) != 1 || page.Next != "" {
+		t.Fatalf("%d %s", w.Code, w.Body)
+	}
+	for _, bad := range []string{"state=pending", "limit=0", "limit=1001", "order=id", "page=1", "cursor=nonsense"} {
+		if w, _ := call(h, "GET", "/api/v1/messages?"+bad, ""); w.Code != 400 {
+			t.Errorf("%s: %d %s", bad, w.Code, w.Body)
+		}
+	}
+}
+
+func TestQueueSettingsAndRefusals(t *testing.T) {
+	h := newAPI(t)
+	if w, _ := call(h, "PUT", "/api/v1/queues/q", `{"paused":true,"note":"n","concurrency":3}`); w.Code != 200 {
+		t.Errorf("%d %s", w.Code, w.Body)
+	}
+	if w, _ := call(h, "GET", "/api/v1/queues/q", ""); !strings.Contains(w.Body.String(), `"concurrency":3`) {
+		t.Errorf("%d %s", w.Code, w.Body)
+	}
+	for body, says := range map[string]string{
+		`{"target":"ftp"}`:                        "not configured",
+		`{"at":"2999-01-01T00:00:00Z","in":"1s"}`: "give one",
+		`{"in":"soon"}`:                           "duration",
+		`{"colour":1}`:                            "colour",
+		`{"payload":1,"payload_text":"a"}`:        "give one",
+		`{} {}`:                                   "more follows",
+		`{"queue":""}`:                            "queue",
+	} {
+		if w, _ := call(h, "POST", "/api/v1/messages", body); w.Code != 400 || !strings.Contains(w.Body.String(), says) {
+			t.Errorf("%s: %d %s", body, w.Code, w.Body)
+		}
+	}
+	if w, _ := call(h, "GET", "/api/v1/messages", "", "X-API-Key", "wrong"); w.Code != 401 {
+		t.Errorf("a wrong key: %d", w.Code)
+	}
+}
