@@ -261,6 +261,15 @@ func (c *Client) Get(ctx context.Context, queue, id string) (Message, error) {
 	return c.store.Get(ctx, store.Key{Queue: queue, ID: id})
 }
 
+// Holder returns the message that holds a dedup key in a queue. Error: ErrNotFound when the key is free.
+func (c *Client) Holder(ctx context.Context, queue, dedupKey string) (Message, error) {
+	key, err := c.store.Holder(ctx, queue, dedupKey, c.clock.Now())
+	if err != nil {
+		return Message{}, err
+	}
+	return c.store.Get(ctx, key)
+}
+
 // List returns a page of the messages that match the query.
 func (c *Client) List(ctx context.Context, query Query) (Page, error) {
 	return c.store.List(ctx, query)

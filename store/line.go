@@ -26,7 +26,8 @@ type Line interface {
 	Claim(ctx context.Context, claim Claim) (Claimed, error)
 
 	// Settle ends leases. Each settlement is applied whole (state, history, follow-ups, gates) or not at all, and
-	// only if its token is current; a stale one yields ErrLeaseLost and changes nothing.
+	// only if its token is current; a stale one yields ErrLeaseLost and changes nothing. One whose Content takes a
+	// dedup key that another message holds yields ErrDuplicate and changes nothing.
 	Settle(ctx context.Context, now time.Time, settlements []Settlement) ([]error, error)
 
 	// Extend moves the end of live leases to until. A lease that has run out is Lost, whether or not somebody else
@@ -178,7 +179,8 @@ type Settlement struct {
 	// LastError, FinishedAt, PurgeAt, Claims; Attempts is Content's, plus one for Attempt).
 	Content *Message
 	// FollowUps are put with this settlement, atomically (or, where a store cannot, before it), each as Put would
-	// without flags; one whose id or dedup key is taken is left as it is. Their Parent is set.
+	// without flags; one whose id or dedup key is taken is left as it is. Their Parent is set. In its own queue they
+	// meet the message as the settlement left it: a dedup key that it gave up is free, and no gate waits for it.
 	FollowUps []Message
 }
 
@@ -199,8 +201,8 @@ const (
 type Change struct {
 	// Message is the message as it shall be. Queue, ID and Version say which; the version must be the stored one.
 	// All else is written but what the store owns, CreatedAt and History. State may be Scheduled, which makes it
-	// visible at DueAt, or a finished one, which removes it at once when PurgeAt ≤ now. Gate is ignored: a closed
-	// gate stays closed until it opens or the message finishes.
+	// visible at DueAt, or a finished one, which removes it at once when PurgeAt ≤ now (with a Parent, its id stays
+	// taken for TraceTTL). Gate is ignored: a closed gate stays closed until it opens or the message finishes.
 	Message Message
 	Mode    ChangeMode
 }

@@ -87,7 +87,7 @@ type Message struct {
 	Parent   string // the id of the message whose settlement put this one; empty for all others
 
 	// DedupKey is unique within the queue among live messages, and among finished ones until their DedupUntil.
-	// Empty: none.
+	// Empty: none. What would not hold its key, such as an imported message that is finished, is never refused for it.
 	DedupKey   string
 	DedupUntil time.Time // zero: the key is free as soon as the message is finished
 
@@ -172,7 +172,8 @@ const Forever time.Duration = -1
 
 // Gate is what a message waits for: the messages of its own queue that are live when it is put and have one of the
 // IDs or the Group. Each leaves the gate when it finishes or is removed; the last one opens it, and the message then
-// becomes visible at its DueAt. A gate that finds nothing to wait for is open.
+// becomes visible at its DueAt. A gate that finds nothing to wait for is open. A message never waits for itself, and
+// each departure is a write to the message that waits: its version grows.
 type Gate struct {
 	IDs   []string
 	Group string

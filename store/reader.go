@@ -9,6 +9,9 @@ import (
 type Reader interface {
 	// Get returns one message, live or finished, with payload and history. Error: ErrNotFound.
 	Get(ctx context.Context, key Key) (Message, error)
+	// Holder returns the address of the message of the queue that holds the dedup key at the instant. Error: ErrNotFound
+	// when the key is free.
+	Holder(ctx context.Context, queue, dedupKey string, now time.Time) (Key, error)
 	// List returns a page of the messages that match. Paging by cursor neither repeats nor skips a message that does
 	// not change meanwhile. Error: ErrBadCursor.
 	List(ctx context.Context, query Query) (Page, error)

@@ -22,6 +22,7 @@ const (
 	opReplace
 	opForfeit
 	opGet
+	opHolder
 	opList
 	opCount
 	opQueues
@@ -36,7 +37,7 @@ const (
 )
 
 var opNames = [ops]string{
-	"put", "claim", "settle", "extend", "ask", "replace", "forfeit", "get", "list", "count", "queues", "purge", "ping",
+	"put", "claim", "settle", "extend", "ask", "replace", "forfeit", "get", "holder", "list", "count", "queues", "purge", "ping",
 	"docs_get", "docs_put", "docs_delete", "docs_list", "docs_revision",
 }
 

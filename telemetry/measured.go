@@ -120,6 +120,14 @@ func (s *measured) Get(ctx context.Context, key store.Key) (store.Message, error
 	return m, err
 }
 
+// Holder measures the call.
+func (s *measured) Holder(ctx context.Context, queue, dedupKey string, now time.Time) (store.Key, error) {
+	start := time.Now()
+	key, err := s.Store.Holder(ctx, queue, dedupKey, now)
+	s.calls.byOp[opHolder].done(ctx, start, err)
+	return key, err
+}
+
 // List measures the call.
 func (s *measured) List(ctx context.Context, query store.Query) (store.Page, error) {
 	start := time.Now()

@@ -20,6 +20,9 @@ func (a *api) create(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	m, err := a.message(&req, r.Header.Get("Idempotency-Key"), time.Now())
+	if errors.Is(err, errNotAhead) && a.repeats(w, r, &req) {
+		return
+	}
 	if err != nil {
 		a.fail(w, r, err)
 		return
@@ -39,6 +42,24 @@ func (a *api) create(w http.ResponseWriter, r *http.Request) {
 	default:
 		reply(w, http.StatusCreated, codeOK, "timer created successfully", summarize(&m))
 	}
+}
+
+// repeats answers a request whose instant has passed since it was first made: its idempotency key tells that it was.
+func (a *api) repeats(w http.ResponseWriter, r *http.Request, req *request) bool {
+	var m belfry.Message
+	var k kept
+	if err := a.setKey(&m, &k, req, r.Header.Get("Idempotency-Key")); err != nil || m.DedupKey == "" {
+		return false
+	}
+	first, err := a.client.Holder(r.Context(), Queue, m.DedupKey)
+	if err != nil {
+		return false
+	}
+	if then, err := keptOf(&first); err != nil || then.Hash != k.Hash {
+		return false
+	}
+	reply(w, http.StatusOK, codeOK, "timer created successfully", summarize(&first))
+	return true
 }
 
 // accepted returns the timer that a request made, or, repeated, the one that the first request with its idempotency key made.

@@ -207,6 +207,9 @@ func (a *api) setKey(m *belfry.Message, k *kept, req *request, headerKey string)
 // lastInstant is the latest that a timer can name.
 var lastInstant = time.Date(9999, 12, 31, 23, 59, 59, 0, time.UTC)
 
+// errNotAhead: the instant is not as far ahead as it must be.
+var errNotAhead = bad("execute_at must be in the future")
+
 // instantOf reads when a timer is to fire; given is false when the request does not say.
 func (a *api) instantOf(req *request, now time.Time) (at time.Time, given bool, err error) {
 	ways := 0
@@ -235,7 +238,7 @@ func (a *api) instantOf(req *request, now time.Time) (at time.Time, given bool, 
 		return at, true, err
 	}
 	if at.Before(now) || a.s.MinDelay > 0 && !at.After(now.Add(a.s.MinDelay)) {
-		return at, true, bad("execute_at must be in the future")
+		return at, true, errNotAhead
 	}
 	return at, true, nil
 }

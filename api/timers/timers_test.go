@@ -500,6 +500,16 @@ func TestAnIdempotencyKeyMakesOneTimer(t *testing.T) {
 	if a := s.do("POST", "/timers", body, "Idempotency-Key", "other"); a.status != 400 {
 		t.Errorf("two keys: %d %s", a.status, a.body)
 	}
+	at := time.Now().Add(100 * time.Millisecond).UTC().Format(time.RFC3339Nano)
+	passing := `{"execute_at":"` + at + `","idempotency_key":"p","callback":{"type":"http","url":"https://e.com"}}`
+	id = s.create(passing)
+	s.becomes(id, "completed")
+	if a := s.do("POST", "/timers", passing); a.status != 200 || a.data("id") != id {
+		t.Errorf("the same request after its instant: %d %s", a.status, a.body)
+	}
+	if a := s.do("POST", "/timers", strings.Replace(passing, `"p"`, `"q"`, 1)); a.status != 400 {
+		t.Errorf("another request after its instant: %d %s", a.status, a.body)
+	}
 	var wait sync.WaitGroup
 	ids := make([]any, 32)
 	for i := range ids {

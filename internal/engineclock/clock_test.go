@@ -215,11 +215,11 @@ func TestSlowRepliesThroughoutAreFollowedByTheBestOfThem(t *testing.T) {
 		for i := range 30 {
 			reply(c, 0, []time.Duration{400, 80, 300}[i%3]*time.Millisecond)
 			time.Sleep(700 * time.Millisecond)
-			if late := time.Now().Sub(c.Now()); late > 83*time.Millisecond {
+			if late := time.Since(c.Now()); late > 83*time.Millisecond {
 				t.Errorf("late by %v after reply %d", late, i)
 			}
 		}
-		if late := time.Now().Sub(c.Now()); late < 80*time.Millisecond {
+		if late := time.Since(c.Now()); late < 80*time.Millisecond {
 			t.Errorf("late by %v, less than any reply of the last twenty seconds", late)
 		}
 	})

@@ -3,6 +3,7 @@ package memstore
 import (
 	"context"
 	"strings"
+	"time"
 
 	"github.com/belfryhq/belfry/store"
 )
@@ -20,6 +21,20 @@ func (s *Store) Get(ctx context.Context, key store.Key) (store.Message, error) {
 	m := r.full()
 	m.History = cloneHistory(r.extra().history)
 	return m, nil
+}
+
+// Holder returns who holds a dedup key.
+func (s *Store) Holder(ctx context.Context, queue, dedupKey string, now time.Time) (store.Key, error) {
+	if err := s.enter(ctx); err != nil {
+		return store.Key{}, err
+	}
+	defer s.mu.Unlock()
+	if q := s.queues[queue]; q != nil {
+		if r := q.keyHolder(dedupKey, "", floor(now)); r != nil {
+			return store.Key{Queue: queue, ID: r.id}, nil
+		}
+	}
+	return store.Key{}, store.ErrNotFound
 }
 
 // Queues returns the queues with something visible within the window. Its cost is in proportion to the queues and their

@@ -103,6 +103,9 @@ func (g *modelGen) settle() modelOp {
 func (g *modelGen) extend() modelOp {
 	op := &modelExtend{now: g.now(), until: g.instant(10, 400)}
 	op.until = store.Later(op.until, op.now.floor().Add(time.Millisecond))
+	if g.chance(4) {
+		op.until = time.Time{} // only asks
+	}
 	for range 1 + g.IntN(4) {
 		op.tokens = append(op.tokens, g.ref(true))
 	}

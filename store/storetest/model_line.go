@@ -68,7 +68,7 @@ func (op *modelPut) play(r *modelRun) {
 		if msg.State == 0 {
 			msg.State = store.Scheduled
 		}
-		want, by := r.m.refusal(&msg, now, op.mode)
+		by, want := r.m.refusal(&msg, now, op.mode)
 		r.sameError("Put of "+modelKey(msg.Key()), got[i].Err, want)
 		if want != nil {
 			r.sameExisting(got[i].Existing, by)
@@ -92,7 +92,7 @@ func (m *model) foresee(messages []store.Message, now time.Time, mode store.PutM
 		if msg.State == 0 {
 			msg.State = store.Scheduled
 		}
-		if err, _ := trial.refusal(&msg, now, mode); err != nil {
+		if _, err := trial.refusal(&msg, now, mode); err != nil {
 			return i
 		}
 		trial.put(msg, now)
@@ -270,7 +270,9 @@ func (op *modelExtend) play(r *modelRun) {
 			if e.m.Stop {
 				want = store.Stopping
 			}
-			e.m.VisibleAt = op.until
+			if !op.until.IsZero() {
+				e.m.VisibleAt = op.until
+			}
 		}
 		if got[i] != want {
 			r.fail("Extend of %s answered %d, want %d", op.tokens[i], got[i], want)

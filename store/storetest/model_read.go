@@ -139,10 +139,19 @@ type modelAudit struct{}
 
 func (modelAudit) play(r *modelRun) { r.audit() }
 
-// modelReopen closes the store and opens it again.
+// modelReopen closes the store and opens it again. A store that one process has for itself may then forfeit all leases,
+// since nobody can hold one any more.
 type modelReopen struct{}
 
 func (modelReopen) play(r *modelRun) {
 	r.s = r.o.Reopen(r.t, r.s)
+	for _, key := range r.m.keys(func(e *modelEntry) bool { return e.m.State == store.Leased }) {
+		got, err := r.s.Get(r.t.Context(), key)
+		if e := r.m.held[key]; err == nil && got.State == store.Scheduled {
+			e.unlease(store.Scheduled)
+			e.m.VisibleAt = e.m.DueAt
+			r.m.wrote(e, got.UpdatedAt)
+		}
+	}
 	r.audit()
 }

@@ -76,7 +76,7 @@ func (m *model) settle(s *store.Settlement, now time.Time) error {
 		if f.State == 0 {
 			f.State = store.Scheduled
 		}
-		if err, _ := m.refusal(&f, now, 0); err == nil {
+		if _, err := m.refusal(&f, now, 0); err == nil {
 			m.put(f, now)
 		}
 	}

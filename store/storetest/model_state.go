@@ -118,17 +118,17 @@ func (m *model) holder(of *store.Message, now time.Time) *modelEntry {
 }
 
 // refusal tells whether a message is refused and because of what.
-func (m *model) refusal(msg *store.Message, now time.Time, mode store.PutMode) (error, *modelEntry) {
+func (m *model) refusal(msg *store.Message, now time.Time, mode store.PutMode) (*modelEntry, error) {
 	if old := m.held[msg.Key()]; old != nil {
 		if mode&store.Overwrite == 0 {
-			return store.ErrExists, old
+			return old, store.ErrExists
 		}
 		if !old.trace && old.inFlight(now) {
-			return store.ErrInFlight, old
+			return old, store.ErrInFlight
 		}
 	}
 	if holder := m.holder(msg, now); holder != nil {
-		return store.ErrDuplicate, holder
+		return holder, store.ErrDuplicate
 	}
 	return nil, nil
 }

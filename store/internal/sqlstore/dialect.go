@@ -3,6 +3,9 @@ package sqlstore
 import (
 	"fmt"
 	"io/fs"
+	"maps"
+	"slices"
+	"strings"
 )
 
 // Dialect is what a database has of its own: data, and how a claim takes messages.
@@ -77,8 +80,8 @@ func (q *queries) table() []binding {
 		{&q.rate, "rate", "queue"},
 		{&q.setRate, "set_rate", "queue, arrival"},
 		{&q.findLease, "find_lease", "queue, id, version"},
-		{&q.reschedule, "reschedule", "n, at, uncount, attempted, line, error, now"},
-		{&q.finish, "finish", "n, state, purge_at, attempted, line, error, now"},
+		{&q.reschedule, "reschedule", "n, at, uncount, attempted, history, error, now"},
+		{&q.finish, "finish", "n, state, purge_at, attempted, history, error, now"},
 		{&q.findHeld, "find_held", "queue, id, version, now"},
 		{&q.extend, "extend", "n, until"},
 		{&q.mark, "mark", "queue, id, now"},
@@ -160,4 +163,13 @@ func (d *Dialect) load() (*queries, error) {
 		return nil, fmt.Errorf("read queries: %w", err)
 	}
 	return &q, nil
+}
+
+// Statements returns every query of the dialect in the order of their names, for tests that look at the database's plans.
+func (d *Dialect) Statements() ([]*Query, error) {
+	set, err := loadQueries(d.Queries, d.Placeholders)
+	if err != nil {
+		return nil, err
+	}
+	return slices.SortedFunc(maps.Values(set), func(a, b *Query) int { return strings.Compare(a.Name, b.Name) }), nil
 }

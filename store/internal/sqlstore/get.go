@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"strings"
+	"time"
 
 	"github.com/belfryhq/belfry/store"
 )
@@ -24,6 +25,24 @@ func (s *Store) Get(ctx context.Context, key store.Key) (store.Message, error) {
 		return store.Message{}, fmt.Errorf("get %q of queue %q: %w", key.ID, key.Queue, store.ErrNotFound)
 	}
 	return r.message()
+}
+
+// Holder returns who holds a dedup key.
+func (s *Store) Holder(ctx context.Context, queue, dedupKey string, now time.Time) (store.Key, error) {
+	var r *record
+	err := s.read(ctx, "find the holder of a dedup key", func(w *work) error {
+		var err error
+		w.now = floor(now)
+		r, err = w.holder(queue, dedupKey, "")
+		return err
+	})
+	if err != nil {
+		return store.Key{}, err
+	}
+	if r == nil {
+		return store.Key{}, fmt.Errorf("holder of a dedup key in queue %q: %w", queue, store.ErrNotFound)
+	}
+	return store.Key{Queue: r.queue, ID: r.id}, nil
 }
 
 // Queues returns the queues with something visible within the window, by two probes for each queue and priority.

@@ -11,8 +11,8 @@ import (
 	"github.com/belfryhq/belfry/store"
 )
 
-// A history is text: one line of JSON for each attempt, oldest first, every line ended. That lets a statement append an
-// attempt and drop the oldest without reading the others (see the fragment `appended` of a dialect).
+// A history is text: one line of JSON for each attempt, oldest first, every line ended. So an attempt is added, and the
+// oldest dropped, without decoding the others.
 
 // attemptLine is the JSON of an attempt. Its instants are Unix milliseconds, like all that are stored.
 type attemptLine struct {
@@ -80,7 +80,7 @@ func encodeHistory(attempts []store.Attempt) string {
 	return string(text)
 }
 
-// appendLine is what the fragment `appended` of a dialect does.
+// appendLine returns the history with one more attempt, the last store.MaxHistory of them. No line: it stays.
 func appendLine(history, line string) string {
 	if line != "" && strings.Count(history, "\n") >= store.MaxHistory {
 		_, history, _ = strings.Cut(history, "\n")

@@ -50,6 +50,7 @@ type lease struct {
 	parent  string
 	watched int64
 	body    int64
+	history string
 }
 
 func (s *Store) encodeSettlement(from *store.Settlement, to *settlement) error {
@@ -98,6 +99,7 @@ func (b *settling) apply(w *work, from, to int) error {
 		if items[i].n == 0 {
 			b.errs[from+i] = store.ErrLeaseLost
 		} else {
+			items[i].history = appendLine(items[i].history, items[i].line)
 			current = append(current, &items[i])
 		}
 	}
@@ -133,7 +135,7 @@ func (w *work) findLeases(items []settlement) error {
 	}
 	return w.queryEach(w.q.findLease, len(items), args, func(i int, row Row) error {
 		var l lease
-		if err := row.Scan(&l.n, &l.parent, &l.watched, &l.body); err != nil {
+		if err := row.Scan(&l.n, &l.parent, &l.watched, &l.body, &l.history); err != nil {
 			return err
 		}
 		if !seen[l.n] {
@@ -209,7 +211,7 @@ func (w *work) end(items []*settlement) error {
 func (w *work) reschedule(items []*settlement) error {
 	return w.execEach(w.q.reschedule, len(items), func(i int) []any {
 		t := items[i]
-		return []any{&t.n, &t.at, bit(t.Outcome == store.OutcomeRelease), bit(t.Attempt != nil), &t.line, &t.Error, &w.now}
+		return []any{&t.n, &t.at, bit(t.Outcome == store.OutcomeRelease), bit(t.Attempt != nil), &t.history, &t.Error, &w.now}
 	}, nil)
 }
 
@@ -217,7 +219,7 @@ func (w *work) reschedule(items []*settlement) error {
 func (w *work) keep(items []*settlement) error {
 	return w.execEach(w.q.finish, len(items), func(i int) []any {
 		t := items[i]
-		return []any{&t.n, int64(t.Outcome.State()), &t.purgeAt, bit(t.Attempt != nil), &t.line, &t.Error, &w.now}
+		return []any{&t.n, int64(t.Outcome.State()), &t.purgeAt, bit(t.Attempt != nil), &t.history, &t.Error, &w.now}
 	}, nil)
 }
 

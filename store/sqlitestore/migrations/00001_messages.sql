@@ -5,6 +5,8 @@
 -- Instants (…_at, …_until) are Unix milliseconds in UTC. 9007199254740991 is "never"; -62135596800000 is "not given".
 -- States: 1 scheduled, 2 leased, 3 done, 4 dead, 5 canceled.
 -- Text is compared byte for byte; an empty one is "none".
+--
+-- The tables are not STRICT: that would make SQLite copy every page that a settlement touches (see the query finish).
 
 -- +goose Up
 
@@ -46,7 +48,7 @@ CREATE TABLE messages (
 	metadata     BLOB,
 	payload      BLOB,                 -- NULL is not the same as empty
 	history      TEXT    NOT NULL      -- the last 20 attempts, a line of JSON each
-) STRICT;
+);
 
 CREATE UNIQUE INDEX messages_id ON messages (queue, id);
 -- Claims walk the priorities of a queue and read each in the order of visible_at.
@@ -96,7 +98,7 @@ CREATE TABLE finished (
 	metadata     BLOB,
 	payload      BLOB,
 	history      TEXT    NOT NULL
-) STRICT;
+);
 
 CREATE UNIQUE INDEX finished_id ON finished (queue, id);
 CREATE INDEX finished_created ON finished (queue, created_at, id);
@@ -112,7 +114,7 @@ CREATE TABLE bodies (
 	n        INTEGER PRIMARY KEY,
 	metadata BLOB,
 	payload  BLOB
-) STRICT;
+);
 
 -- The ids of follow-ups that left no message.
 CREATE TABLE traces (
@@ -121,7 +123,7 @@ CREATE TABLE traces (
 	purge_at INTEGER NOT NULL,
 	version  INTEGER NOT NULL,
 	PRIMARY KEY (queue, id)
-) STRICT, WITHOUT ROWID;
+) WITHOUT ROWID;
 
 CREATE INDEX traces_purge ON traces (purge_at);
 
@@ -131,7 +133,7 @@ CREATE TABLE gates (
 	member TEXT NOT NULL,  -- the id that is waited for
 	waiter TEXT NOT NULL,  -- the id that waits
 	PRIMARY KEY (queue, member, waiter)
-) STRICT, WITHOUT ROWID;
+) WITHOUT ROWID;
 
 CREATE INDEX gates_waiter ON gates (queue, waiter);
 
@@ -139,19 +141,19 @@ CREATE INDEX gates_waiter ON gates (queue, waiter);
 CREATE TABLE rates (
 	queue   TEXT    NOT NULL PRIMARY KEY,
 	arrival INTEGER NOT NULL
-) STRICT, WITHOUT ROWID;
+) WITHOUT ROWID;
 
 -- Small named records: configuration, registries.
 CREATE TABLE docs (
 	name    TEXT    NOT NULL PRIMARY KEY,
 	version INTEGER NOT NULL,
 	body    BLOB
-) STRICT, WITHOUT ROWID;
+) WITHOUT ROWID;
 
 CREATE TABLE counters (
 	name  TEXT    NOT NULL PRIMARY KEY,
 	value INTEGER NOT NULL
-) STRICT, WITHOUT ROWID;
+) WITHOUT ROWID;
 
 INSERT INTO counters VALUES
 	('revision', 0),  -- of the docs

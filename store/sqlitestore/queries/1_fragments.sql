@@ -26,8 +26,10 @@ attempts, claims, owner, epoch, stop, waits, watched, expires_at,
 kind, target, address, content_type, group_name, parent, dedup_key, dedup_until,
 retain_done, retain_dead, timeout_ns, last_error, details, body, metadata, payload, history
 
+-- The values of those after n and queue.
+
 -- fragment: message_values
-:n, :queue, :id, :state, :priority, :visible_at, :due_at, :fire_at, :created_at, :updated_at, :version,
+:id, :state, :priority, :visible_at, :due_at, :fire_at, :created_at, :updated_at, :version,
 :attempts, :claims, :owner, :epoch, :stop, :waits, :watched, :expires_at,
 :kind, :target, :address, :content_type, :group_name, :parent, :dedup_key, :dedup_until,
 :retain_done, :retain_dead, :timeout_ns, :last_error, :details, :body, :metadata, :payload, :history
@@ -37,16 +39,6 @@ n, queue, id, state, priority, due_at, fire_at, created_at, updated_at, finished
 attempts, claims, expires_at,
 kind, target, address, content_type, group_name, parent, dedup_key, dedup_until,
 retain_done, retain_dead, timeout_ns, last_error, details, body, metadata, payload, history
-
--- The history with one more line, without its first where it has store.MaxHistory of them.
-
--- fragment: appended
-CASE
-WHEN :line = '' THEN history
-WHEN history = '' THEN :line
-WHEN length(history) - length(replace(history, char(10), '')) < 20 THEN history || :line
-ELSE substr(history, instr(history, char(10)) + 1) || :line
-END
 
 -- What a list or a count selects by; a condition that does not apply is not looked up in the row. 62 is every state.
 

@@ -20,19 +20,20 @@ SELECT {finished} FROM finished m {join_body}
 WHERE m.queue = :queue AND m.dedup_key = :dedup_key AND m.dedup_key <> '' AND m.dedup_until > :now AND m.id <> :id
 ORDER BY m.dedup_until DESC LIMIT 1
 
--- Stores a live message unless its id or dedup key is taken.
+-- Stores a live message unless its id or dedup key is taken. A queue that becomes NULL makes OR IGNORE leave the row out,
+-- as a taken id or key does; SELECT … WHERE would say it better, but for that SQLite keeps a copy of every page it touches.
 
 -- name: insert_new(record, now)
-INSERT INTO messages ({message_columns})
-SELECT {message_values}
-WHERE NOT EXISTS (SELECT 1 FROM finished WHERE queue = :queue AND id = :id)
-AND NOT EXISTS (SELECT 1 FROM traces WHERE queue = :queue AND id = :id)
-AND (:dedup_key = '' OR NOT EXISTS (
-SELECT 1 FROM finished WHERE queue = :queue AND dedup_key = :dedup_key AND dedup_key <> '' AND dedup_until > :now))
-ON CONFLICT DO NOTHING
+INSERT OR IGNORE INTO messages ({message_columns})
+VALUES (:n, CASE WHEN
+EXISTS (SELECT 1 FROM finished WHERE queue = :queue AND id = :id)
+OR EXISTS (SELECT 1 FROM traces WHERE queue = :queue AND id = :id)
+OR :dedup_key <> '' AND EXISTS (
+SELECT 1 FROM finished WHERE queue = :queue AND dedup_key = :dedup_key AND dedup_key <> '' AND dedup_until > :now)
+THEN NULL ELSE :queue END, {message_values})
 
 -- name: insert_live(record)
-INSERT INTO messages ({message_columns}) VALUES ({message_values})
+INSERT INTO messages ({message_columns}) VALUES (:n, :queue, {message_values})
 
 -- name: insert_finished(record)
 INSERT INTO finished ({finished_columns})

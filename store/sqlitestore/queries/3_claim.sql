@@ -41,24 +41,25 @@ SELECT arrival FROM rates WHERE queue = :queue
 INSERT INTO rates (queue, arrival) VALUES (:queue, :arrival) ON CONFLICT (queue) DO UPDATE SET arrival = excluded.arrival
 
 -- name: find_lease(queue, id, version)
-SELECT n, parent, watched, body FROM messages
+SELECT n, parent, watched, body, history FROM messages
 WHERE queue = :queue AND id = :id AND version = :version AND state = 2
 
--- name: reschedule(n, at, uncount, attempted, line, error, now)
+-- name: reschedule(n, at, uncount, attempted, history, error, now)
 UPDATE messages
 SET state = 1, due_at = :at, visible_at = :at, owner = '', epoch = 0, stop = 0,
-claims = max(0, claims - :uncount), attempts = attempts + :attempted, history = {appended},
+claims = claims - (:uncount AND claims > 0), attempts = attempts + :attempted, history = :history,
 last_error = :error, version = version + 1, updated_at = :now
 WHERE n = :n
 
--- Copies a live message to the finished ones; the caller deletes it.
+-- Copies a live message to the finished ones; the caller deletes it. OR FAIL, and no function in it, since SQLite would
+-- else keep a copy of every page that the row touches, to undo the statement by.
 
--- name: finish(n, state, purge_at, attempted, line, error, now)
-INSERT INTO finished ({finished_columns})
+-- name: finish(n, state, purge_at, attempted, history, error, now)
+INSERT OR FAIL INTO finished ({finished_columns})
 SELECT n, queue, id, :state, priority, due_at, fire_at, created_at, :now, :now, :purge_at, version + 1,
 attempts + :attempted, claims, expires_at,
 kind, target, address, content_type, group_name, parent, dedup_key, dedup_until,
-retain_done, retain_dead, timeout_ns, :error, details, body, metadata, payload, {appended}
+retain_done, retain_dead, timeout_ns, :error, details, body, metadata, payload, :history
 FROM messages WHERE n = :n
 
 -- name: find_held(queue, id, version, now)
