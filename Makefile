@@ -12,7 +12,8 @@ build: ## the program, static, as ./belfry
 
 .PHONY: test
 test: ## all tests, with the race detector
-	$(GO) test -race -timeout 15m ./...
+	$(GO) test -race -timeout 15m $(TESTFLAGS) ./...
+	cd bench && $(GO) test $(TESTFLAGS) ./...
 
 .PHONY: lint
 lint: ## static analysis, at pinned versions
@@ -46,3 +47,11 @@ e2e-full: ## end-to-end tests at full scale: longer leases, more messages
 .PHONY: torture
 torture: ## kills during load, again and again
 	BELFRY_E2E=torture $(GO) test -count=1 -timeout 120m -run Kill ./cmd/belfry/e2e
+
+.PHONY: docker-check
+docker-check: ## the image and the compose file, as far as they can be checked here
+	$(GO) test -count=1 -run 'Compose|Image|Example' ./cmd/belfry/e2e
+	@if docker compose version >/dev/null 2>&1; then API_KEY=$$(printf '%032d' 0) docker compose config -q; \
+	else echo "docker compose is not here: the compose file was parsed by the tests alone"; fi
+	@if docker info >/dev/null 2>&1; then docker build -t belfry .; \
+	else echo "no Docker engine runs here: the image was not built"; fi

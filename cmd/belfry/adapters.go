@@ -102,7 +102,7 @@ func parseStoreURL(u config.Address) (storeURL, storeAdapter, error) {
 				continue
 			}
 			if adapter.open == nil {
-				return parsed, adapter, &config.Error{Value: u.Mask(), Remedy: adapter.name + " is not built in yet; give " + storeForms()}
+				return parsed, adapter, &config.Error{Value: u.Mask(), Remedy: adapter.name + " stores are not built in yet; give " + storeForms()}
 			}
 			return parsed, adapter, nil
 		}

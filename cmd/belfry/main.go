@@ -17,6 +17,8 @@ import (
 	"github.com/belfryhq/belfry/cmd/belfry/internal/config"
 )
 
+//go:generate sh -c "go run . config --env >../../.env.example"
+
 func main() {
 	m := NewMain()
 	os.Exit(m.Run(context.Background()))

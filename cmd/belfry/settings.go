@@ -13,7 +13,7 @@ import (
 
 // storeSettings say where messages are kept.
 type storeSettings struct {
-	Store       config.Address    `key:"store" placeholder:"URL" unset:"sqlite:belfry.db" help:"Where messages are kept: sqlite:FILE or memory:. Without it DATABASE_URL counts, then PG_*, then sqlite:belfry.db."`
+	Store       config.Address    `key:"store" placeholder:"URL" unset:"sqlite:belfry.db" help:"Where messages are kept: sqlite:FILE or memory:. Before the default DATABASE_URL counts, then PG_*."`
 	DatabaseURL config.Address    `key:"-" var:"DATABASE_URL" noflag:"" hidden:"" help:"A store's URL, when BELFRY_STORE is not set."`
 	PgHost      string            `key:"-" var:"PG_HOST" noflag:"" hidden:"" help:"PostgreSQL server, when neither BELFRY_STORE nor DATABASE_URL is set. It needs PG_USER and PG_DB_NAME."`
 	PgPort      config.Port       `key:"-" var:"PG_PORT" noflag:"" hidden:"" default:"5432" help:"PostgreSQL port."`
@@ -27,7 +27,7 @@ type storeSettings struct {
 type listenSettings struct {
 	Addr           config.Host     `key:"addr" placeholder:"HOST" unset:"0.0.0.0, with --dev 127.0.0.1" help:"Host or address to listen on."`
 	Port           config.Port     `key:"port" var:"PORT" default:"8080" help:"Port to listen on. It has no BELFRY_ variable: Kubernetes sets BELFRY_PORT to something else for a service named belfry."`
-	MetricsAddr    config.HostPort `key:"metrics.addr" placeholder:"HOST:PORT" unset:"/metrics beside the API" help:"Serve /metrics, /healthz and /readyz on a listener of their own; /metrics then is not beside the API."`
+	MetricsAddr    config.HostPort `key:"metrics.addr" placeholder:"HOST:PORT" unset:"none, /metrics is beside the API" help:"Serve /metrics, and nothing else of the API but /readyz, on a listener of its own."`
 	PprofAddr      config.HostPort `key:"pprof.addr" placeholder:"HOST:PORT" unset:"off" help:"Serve Go's profiles on a listener of their own."`
 	MaxBody        config.Size     `key:"max_body" default:"1MiB" placeholder:"SIZE" help:"Largest body of a request."`
 	MaxConnections config.Count    `key:"max_connections" default:"4096" placeholder:"N" help:"Connections served at once; further ones wait."`
@@ -36,7 +36,7 @@ type listenSettings struct {
 // keySettings say who may use the API.
 type keySettings struct {
 	APIKey  config.APIKey `key:"api.key" name:"api-key" var:"API_KEY" noflag:"" hidden:"" unset:"with --dev a random one" help:"The API key, at least 32 characters."`
-	APIKeys config.Keys   `key:"api.keys" name:"api-keys" noflag:"" hidden:"" help:"Further API keys with names for the log: name=key, separated by commas."`
+	APIKeys config.Keys   `key:"api.keys" name:"api-keys" noflag:"" hidden:"" help:"Further API keys with names for the log: name:key or name:sha256:HASH, separated by commas."`
 }
 
 // engineSettings say how messages are delivered.
@@ -53,7 +53,7 @@ type targetSettings struct {
 	EgressAllow    config.Prefixes `key:"egress.allow" placeholder:"CIDR,…" unset:"none, with --dev loopback and private ones" help:"Addresses that callbacks may reach although they are private."`
 	EgressPorts    config.Ports    `key:"egress.ports" placeholder:"PORT,…" unset:"any" help:"Ports that callbacks may reach."`
 	WebhookSecrets config.Secrets  `key:"webhook.secrets" noflag:"" hidden:"" unset:"no signatures" help:"Sign HTTP deliveries by Standard Webhooks with each of these secrets (whsec_…): to rotate, give the new one beside the old one."`
-	NatsURL        config.Address  `key:"nats.url" var:"BELFRY_NATS_URL,NATS_URL" placeholder:"URL" unset:"no NATS" help:"NATS server. Without it NATS_HOST counts."`
+	NatsURL        config.Address  `key:"nats.url" var:"BELFRY_NATS_URL,NATS_URL" placeholder:"URL" unset:"no NATS" help:"NATS server. Before the default NATS_HOST counts."`
 	NatsHost       string          `key:"-" var:"NATS_HOST" noflag:"" hidden:"" help:"NATS server, when no URL is set."`
 	NatsPort       config.Port     `key:"-" var:"NATS_PORT" noflag:"" hidden:"" default:"4222" help:"NATS port."`
 	NatsUser       string          `key:"-" var:"NATS_USER" noflag:"" hidden:"" help:"NATS user, when the URL names none."`
@@ -71,7 +71,7 @@ type observeSettings struct {
 	LogLevel     config.Level     `key:"log.level" var:"BELFRY_LOG_LEVEL,RUST_LOG" default:"info" placeholder:"LEVEL" help:"trace, debug, info, warn, error or off."`
 	LogFormat    config.LogFormat `key:"log.format" default:"auto" placeholder:"FORMAT" help:"text, json, or auto: text on a terminal, else json."`
 	OtlpEndpoint config.Address   `key:"otlp.endpoint" var:"OTEL_EXPORTER_OTLP_ENDPOINT" placeholder:"URL" unset:"no traces" help:"Where traces are sent, by OTLP over HTTP. The other OTEL_ variables hold too."`
-	OtlpHeaders  config.Secret    `key:"otlp.headers" var:"OTEL_EXPORTER_OTLP_HEADERS" noflag:"" hidden:"" help:"Headers for that: name=value, separated by commas."`
+	OtlpHeaders  config.Secret    `key:"otlp.headers" var:"OTEL_EXPORTER_OTLP_HEADERS" noflag:"" hidden:"" help:"Headers for the traces: name=value, separated by commas."`
 	OtlpService  string           `key:"otlp.service" var:"OTEL_SERVICE_NAME" default:"belfry" placeholder:"NAME" help:"What the program is called in traces."`
 }
 
