@@ -45,7 +45,7 @@ func (f *files) reopen(t testing.TB, s store.Store) store.Store {
 
 // options are those of the suite: BELFRY_SCALE=full runs it with a million messages.
 func (f *files) options() storetest.Options {
-	o := storetest.Options{Reopen: f.reopen}
+	o := storetest.Options{Scale: scale, Reopen: f.reopen}
 	if os.Getenv("BELFRY_SCALE") == "full" {
 		o.Scale = storetest.Full
 	}
