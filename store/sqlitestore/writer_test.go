@@ -76,6 +76,9 @@ func TestOperationsThatQueueUpAreCommittedTogether(t *testing.T) {
 	if got := count(t, s); got != 40 {
 		t.Errorf("%d messages are stored, want 40", got)
 	}
+	if err := s.Close(); err != nil { // after which the writer counts no more
+		t.Fatal(err)
+	}
 	if *n != 2 { // that of the operation that was held, and one for all the others
 		t.Errorf("42 operations that waited took %d transactions, want 1", *n-1)
 	}
