@@ -57,8 +57,8 @@ func TestTheComposeFileStartsHealthyServicesOnly(t *testing.T) {
 			Build       string
 			Healthcheck map[string]any
 			Environment map[string]string
-			MemLimit    string `yaml:"mem_limit"`
-			ReadOnly    bool   `yaml:"read_only"`
+			MemLimit    string                                `yaml:"mem_limit"`
+			ReadOnly    bool                                  `yaml:"read_only"`
 			DependsOn   map[string]struct{ Condition string } `yaml:"depends_on"`
 		}
 	}
