@@ -3,6 +3,7 @@ package sqlitestore
 import (
 	"context"
 	"fmt"
+	"os"
 	"testing"
 	"time"
 
@@ -86,4 +87,11 @@ func count(t *testing.T, s *Store, states ...store.State) int64 {
 		t.Fatal(err)
 	}
 	return n
+}
+
+func writeFile(t *testing.T, path, text string) {
+	t.Helper()
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
 }

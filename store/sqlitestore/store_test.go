@@ -1,7 +1,9 @@
 package sqlitestore_test
 
 import (
+	"os"
 	"path/filepath"
+	"sync"
 	"testing"
 
 	"github.com/belfryhq/belfry/store"
@@ -9,10 +11,16 @@ import (
 	"github.com/belfryhq/belfry/store/storetest"
 )
 
-// open opens a store in a new file.
-func open(t testing.TB) store.Store {
+// files are the files of stores that were opened for the suite: where to find what a store kept.
+type files struct{ paths sync.Map }
+
+func (f *files) open(t testing.TB) store.Store {
+	return f.openAt(t, filepath.Join(t.TempDir(), "belfry.db"))
+}
+
+func (f *files) openAt(t testing.TB, path string) store.Store {
 	t.Helper()
-	s, err := sqlitestore.Open(t.Context(), filepath.Join(t.TempDir(), "belfry.db"), sqlitestore.Settings{})
+	s, err := sqlitestore.Open(t.Context(), path, sqlitestore.Settings{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -21,9 +29,40 @@ func open(t testing.TB) store.Store {
 			t.Error(err)
 		}
 	})
+	f.paths.Store(store.Store(s), path)
 	return s
 }
 
+// reopen closes a store and opens its file again.
+func (f *files) reopen(t testing.TB, s store.Store) store.Store {
+	t.Helper()
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	path, _ := f.paths.LoadAndDelete(s)
+	return f.openAt(t, path.(string))
+}
+
+// options are those of the suite: BELFRY_SCALE=full runs it with a million messages.
+func (f *files) options() storetest.Options {
+	o := storetest.Options{Scale: scale, Reopen: f.reopen}
+	if os.Getenv("BELFRY_SCALE") == "full" {
+		o.Scale = storetest.Full
+	}
+	return o
+}
+
 func TestStore(t *testing.T) {
-	storetest.Run(t, open, storetest.Options{})
+	var f files
+	storetest.Run(t, f.open, f.options())
+}
+
+func TestModel(t *testing.T) {
+	var f files
+	storetest.RunModel(t, f.open, f.options())
+}
+
+func BenchmarkStore(b *testing.B) {
+	var f files
+	storetest.Benchmark(b, f.open, f.options())
 }

@@ -147,7 +147,7 @@ func (w *writer) take() (batch []*operation, closed bool) {
 func (w *writer) commitAll(batch []*operation) {
 	err := w.transact(batch)
 	var failed *operationError
-	if len(batch) > 1 && errors.As(err, &failed) {
+	if errors.As(err, &failed) && len(batch) > 1 {
 		for _, op := range batch {
 			w.commitAll([]*operation{op})
 		}

@@ -26,6 +26,11 @@ func Laws() []Law {
 		settleLaws(),
 		followUpLaws(),
 		replaceLaws(),
+		listLaws(),
+		gateLaws(),
+		limitLaws(),
+		keepingLaws(),
+		wholeLaws(),
 	)
 }
 

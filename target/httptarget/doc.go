@@ -11,8 +11,12 @@
 // # The verdict
 //
 // The status line decides: 2xx is a delivery, even if the rest of the answer is slow, broken or endless; every other
-// status, redirects included, is a failed attempt "HTTP 404". 429 and 503 pass on their Retry-After. Nothing is sent
-// twice in one attempt. One timeout bounds it all, from the name lookup to the end of the answer.
+// status, redirects included, is a failed attempt "HTTP 404". 429 and 503 pass on their Retry-After. One timeout bounds
+// it all, from the name lookup to the end of the answer.
+//
+// A request is sent once in an attempt. The exceptions are those that HTTP calls idempotent (GET and its like, and any
+// with the header Idempotency-Key): when the connection that was kept for them turns out to have been closed by the
+// server, they are sent again on another.
 //
 // # The network
 //

@@ -22,7 +22,7 @@ func (e timeoutError) Error() string { return "timeout after " + e.after.String(
 // Unwrap makes a timeout known as one.
 func (timeoutError) Unwrap() error { return context.DeadlineExceeded }
 
-// interrupted is a delivery whose context has ended before it was made.
+// interrupted is a delivery whose context has ended.
 func interrupted(ctx context.Context) error {
 	return fmt.Errorf("delivery interrupted: %w", context.Cause(ctx))
 }

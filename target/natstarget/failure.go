@@ -40,6 +40,11 @@ func (e timeoutError) Error() string { return "timeout after " + e.after.String(
 // Unwrap makes a timeout known as one.
 func (timeoutError) Unwrap() error { return context.DeadlineExceeded }
 
+// interrupted is a delivery whose context has ended.
+func interrupted(ctx context.Context) error {
+	return fmt.Errorf("delivery interrupted: %w", context.Cause(ctx))
+}
+
 // failure returns why a message was not delivered, in plain words: first the end of the delivery's time or of the
 // caller's interest in it, then what went wrong. The context is the one that the limit bounds.
 func failure(ctx context.Context, limit time.Duration, err error) error {
@@ -47,7 +52,7 @@ func failure(ctx context.Context, limit time.Duration, err error) error {
 	case cause == context.DeadlineExceeded: //nolint:errorlint // a cause that wraps it is the caller's own
 		return timeoutError{limit}
 	case cause != nil:
-		return fmt.Errorf("delivery interrupted: %w", cause)
+		return interrupted(ctx)
 	}
 	if errors.Is(err, nats.ErrMaxPayload) {
 		return target.Permanent(plainError("the message is larger than the NATS server takes"))
@@ -94,7 +99,7 @@ func describeClient(err error) string {
 	}
 	netError, isNet := errors.AsType[net.Error](err)
 	switch {
-	case errors.Is(err, nats.ErrReconnectBufExceeded), errors.Is(err, nats.ErrConnectionClosed), errors.Is(err, nats.ErrDisconnected), errors.Is(err, nats.ErrConnectionReconnecting):
+	case lost(err):
 		return string(errLost)
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
 		return "connection closed"
@@ -105,4 +110,9 @@ func describeClient(err error) string {
 	default:
 		return "NATS failed"
 	}
+}
+
+// lost reports whether the error says that there is no connection any more.
+func lost(err error) bool {
+	return errors.Is(err, errLost) || errors.Is(err, nats.ErrReconnectBufExceeded) || errors.Is(err, nats.ErrConnectionClosed) || errors.Is(err, nats.ErrDisconnected)
 }

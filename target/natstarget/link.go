@@ -22,11 +22,12 @@ type link struct {
 	cancel   context.CancelCauseFunc
 	ended    chan struct{} // closed when run has returned
 
-	mu     sync.Mutex
-	live   *session      // nil: not connected
-	up     chan struct{} // closed while there is a session
-	reason string        // why there is none
-	told   string        // the reason that was logged last
+	mu      sync.Mutex
+	live    *session      // nil: not connected
+	up      chan struct{} // closed while there is a session
+	reason  string        // why there is none
+	told    string        // the reason that was logged last
+	clients int           // since there was a session
 }
 
 // newLink returns a link that begins to connect.
@@ -48,7 +49,7 @@ func (l *link) close() {
 // of the protocol; then there is another.
 func (l *link) run() {
 	defer close(l.ended)
-	for attempt := 1; l.ctx.Err() == nil; attempt++ {
+	for l.ctx.Err() == nil {
 		gone := make(chan struct{})
 		conn, err := nats.Connect(l.settings.URL, append(l.settings.options(dialer{l.ctx, l.settings.Dialer}), l.handlers(gone)...)...)
 		if err != nil {
@@ -62,10 +63,18 @@ func (l *link) run() {
 			<-gone
 		}
 		select {
-		case <-time.After(backoff(attempt)):
+		case <-time.After(backoff(l.attempt())):
 		case <-l.ctx.Done():
 		}
 	}
+}
+
+// attempt returns how many clients there were since there was a connection.
+func (l *link) attempt() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.clients++
+	return l.clients
 }
 
 // handlers returns options by which the client tells what becomes of it; gone is closed when it has given up.
@@ -97,7 +106,7 @@ func (l *link) connected(conn *nats.Conn) {
 	} else {
 		close(l.up)
 	}
-	l.live, l.told = s, ""
+	l.live, l.told, l.clients = s, "", 0
 	l.mu.Unlock()
 	l.log.Info("connected to NATS", "server", conn.ConnectedUrlRedacted())
 }
@@ -105,17 +114,26 @@ func (l *link) connected(conn *nats.Conn) {
 // lost ends the session of the client, if it has one.
 func (l *link) lost(conn *nats.Conn, err error) {
 	l.mu.Lock()
-	if l.live == nil || l.live.conn != conn {
-		l.mu.Unlock()
-		return
+	if l.live != nil && l.live.conn == conn {
+		l.end()
 	}
-	l.live.end(errLost)
-	l.live, l.up = nil, make(chan struct{})
-	l.reason = "connection lost"
 	l.mu.Unlock()
-	if l.ctx.Err() == nil {
-		l.failed(err)
+	l.failed(err)
+}
+
+// drop ends a session whose connection turned out to be lost before the client has said so.
+func (l *link) drop(s *session) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.live == s {
+		l.end()
 	}
+}
+
+// end ends the present session. The lock is held.
+func (l *link) end() {
+	l.live.end(errLost)
+	l.live, l.up, l.reason = nil, make(chan struct{}), "connection lost"
 }
 
 // failed notes why there is no connection and logs it if that is news.
@@ -142,27 +160,36 @@ func (l *link) complained(err error) {
 	l.failed(err)
 }
 
-// session returns the present session, waiting for one for a while.
-func (l *link) session(ctx context.Context) (*session, error) {
-	late := time.NewTimer(l.settings.ConnectWait)
+// session returns the present session, waiting for one until then.
+func (l *link) session(ctx context.Context, until time.Time) (*session, error) {
+	live, up, _ := l.state()
+	if live != nil {
+		return live, nil
+	}
+	late := time.NewTimer(time.Until(until))
 	defer late.Stop()
 	for {
-		l.mu.Lock()
-		live, up, reason := l.live, l.up, l.reason
-		l.mu.Unlock()
-		if live != nil {
-			return live, nil
-		}
 		select {
 		case <-up:
 		case <-late.C:
+			_, _, reason := l.state()
 			return nil, plainError("not connected to NATS: " + reason)
 		case <-ctx.Done():
 			return nil, context.Cause(ctx)
 		case <-l.ctx.Done():
 			return nil, errClosed
 		}
+		if live, up, _ = l.state(); live != nil {
+			return live, nil
+		}
 	}
+}
+
+// state returns the present session, or what is closed when there is one and why there is none.
+func (l *link) state() (live *session, up <-chan struct{}, reason string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.live, l.up, l.reason
 }
 
 // dialer makes connections that end with the link, whatever is waited for on them: the client's locks are held then.

@@ -6,7 +6,9 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 	"fmt"
+	"io"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
@@ -34,8 +36,8 @@ func (t *Target) message(d *target.Delivery) (*nats.Msg, error) {
 	set := func(name, value string) { header[name] = []string{value} }
 	set(headerID, messageID(d))
 	if d.ContentType != "" {
-		if err := checkValue("content type", d.ContentType); err != nil {
-			return nil, err
+		if err := checkValue(d.ContentType); err != nil {
+			return nil, fmt.Errorf("content type: %w", err)
 		}
 		set(headerContentType, d.ContentType)
 	}
@@ -46,8 +48,8 @@ func (t *Target) message(d *target.Delivery) (*nats.Msg, error) {
 		set(name, value)
 	}
 	if key, ok := d.Params[paramKey]; ok {
-		if err := checkValue("key", key); err != nil {
-			return nil, err
+		if err := checkValue(key); err != nil {
+			return nil, fmt.Errorf("key: %w", err)
 		}
 		set(headerKey, key)
 	}
@@ -65,17 +67,23 @@ func (t *Target) checkSubject(subject string) error {
 // messageID returns what streams know the message by: see the package's documentation.
 func messageID(d *target.Delivery) string {
 	sum := sha256.New()
-	for _, part := range [][]byte{[]byte(d.Address), d.Payload} {
-		_ = binary.Write(sum, binary.BigEndian, int64(len(part)))
-		sum.Write(part)
-	}
-	_ = binary.Write(sum, binary.BigEndian, [2]int64{d.CreatedAt.UnixMilli(), d.FireAt.UnixMilli()})
-	return escape(d.Queue) + "/" + escape(d.ID) + "/" + hex.EncodeToString(sum.Sum(nil)[:8])
+	var numbers [24]byte
+	binary.BigEndian.PutUint64(numbers[:], uint64(d.CreatedAt.UnixMilli()))
+	binary.BigEndian.PutUint64(numbers[8:], uint64(d.FireAt.UnixMilli()))
+	binary.BigEndian.PutUint64(numbers[16:], uint64(len(d.Address)))
+	sum.Write(numbers[:])
+	_, _ = io.WriteString(sum, d.Address)
+	sum.Write(d.Payload)
+	var digest [sha256.Size]byte
+	return escape(d.Queue) + "/" + escape(d.ID) + "/" + hex.EncodeToString(sum.Sum(digest[:0])[:8])
 }
 
 // escape returns a name in a form that a header carries, different for different names and without a slash.
 func escape(name string) string {
 	plain := func(c byte) bool { return c > ' ' && c <= '~' && c != '%' && c != '/' }
+	if !strings.ContainsFunc(name, func(r rune) bool { return r >= utf8.RuneSelf || !plain(byte(r)) }) {
+		return name
+	}
 	var b strings.Builder
 	for i := range len(name) {
 		if plain(name[i]) {
@@ -93,8 +101,8 @@ func checkParams(params map[string]string) error {
 		if name != paramKey {
 			return fmt.Errorf("param %q: is unknown; NATS has %q", clip(name), paramKey)
 		}
-		if err := checkValue("key", value); err != nil {
-			return err
+		if err := checkValue(value); err != nil {
+			return fmt.Errorf("key: %w", err)
 		}
 	}
 	return nil

@@ -12,6 +12,7 @@ type mode uint8
 const (
 	forward mode = iota
 	stall        // what comes is not passed on
+	deaf         // what the server says is swallowed
 	cut          // the connection ends when the client sends something; the next is forwarded
 	refuse       // connections end, new ones at once
 )
@@ -19,13 +20,13 @@ const (
 // proxy stands between a client and a server.
 type proxy struct {
 	listener net.Listener
-	server   string
 	served   sync.WaitGroup
 
 	mu    sync.Mutex
+	to    string // the server
 	mode  mode
-	moved chan struct{} // closed when the mode changes
-	conns map[net.Conn]bool
+	moved chan struct{}     // closed when the mode changes
+	conns map[net.Conn]bool // whether it is a client
 }
 
 // newProxy returns a proxy to the server that ends with the test.
@@ -35,13 +36,26 @@ func newProxy(t testing.TB, server string) *proxy {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &proxy{listener: l, server: server, moved: make(chan struct{}), conns: make(map[net.Conn]bool)}
+	p := &proxy{listener: l, to: server, moved: make(chan struct{}), conns: make(map[net.Conn]bool)}
 	p.served.Go(p.accept)
 	t.Cleanup(p.close)
 	return p
 }
 
 func (p *proxy) url() string { return "nats://" + p.listener.Addr().String() }
+
+// redirect names another server for connections to come.
+func (p *proxy) redirect(server string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.to = server
+}
+
+func (p *proxy) server() string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.to
+}
 
 // set changes the mode. Connections that there are end if they are refused.
 func (p *proxy) set(m mode) {
@@ -52,6 +66,24 @@ func (p *proxy) set(m mode) {
 	p.moved = make(chan struct{})
 	if m == refuse {
 		p.drop()
+	}
+}
+
+// is reports whether the proxy is in the mode.
+func (p *proxy) is(m mode) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.mode == m
+}
+
+// say sends the text to all clients, as if the server had.
+func (p *proxy) say(text string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for c, client := range p.conns {
+		if client {
+			_, _ = c.Write([]byte(text))
+		}
 	}
 }
 
@@ -79,10 +111,10 @@ func (p *proxy) accept() {
 }
 
 // keep notes a connection so that it can be ended, and reports whether it may be.
-func (p *proxy) keep(c net.Conn) bool {
+func (p *proxy) keep(c net.Conn, client bool) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.conns[c] = true
+	p.conns[c] = client
 	return p.mode != refuse
 }
 
@@ -95,15 +127,15 @@ func (p *proxy) forget(c net.Conn) {
 
 func (p *proxy) serve(client net.Conn) {
 	defer p.forget(client)
-	if !p.keep(client) {
+	if !p.keep(client, true) {
 		return
 	}
-	server, err := net.Dial("tcp", p.server)
+	server, err := net.Dial("tcp", p.server())
 	if err != nil {
 		return
 	}
 	defer p.forget(server)
-	p.keep(server)
+	p.keep(server, false)
 	var both sync.WaitGroup
 	both.Go(func() { p.pass(server, client, true) })
 	both.Go(func() { p.pass(client, server, false) })
@@ -119,6 +151,9 @@ func (p *proxy) pass(to, from net.Conn, fromClient bool) {
 		n, err := from.Read(buf)
 		if err != nil || !p.admit(fromClient) {
 			return
+		}
+		if !fromClient && p.is(deaf) {
+			continue
 		}
 		if _, err := to.Write(buf[:n]); err != nil {
 			return

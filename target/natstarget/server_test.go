@@ -65,6 +65,16 @@ func createStream(t testing.TB, conn *nats.Conn, c jetstream.StreamConfig) jetst
 	return stream
 }
 
+// count returns how many messages a stream holds.
+func count(t testing.TB, stream jetstream.Stream) uint64 {
+	t.Helper()
+	info, err := stream.Info(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return info.State.Msgs
+}
+
 // newTarget returns a target that is closed with the test, and logs to it.
 func newTarget(t testing.TB, s natstarget.Settings) *natstarget.Target {
 	t.Helper()

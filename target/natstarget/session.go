@@ -3,7 +3,6 @@ package natstarget
 import (
 	"context"
 	"sync"
-	"time"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
@@ -14,7 +13,6 @@ type session struct {
 	conn    *nats.Conn
 	js      jetstream.JetStream
 	denials *denials
-	flushes flusher
 	life    context.Context
 	end     context.CancelCauseFunc
 	calls   *sync.WaitGroup // of the client: deliveries do not wait for them to the end, Close does
@@ -26,7 +24,6 @@ func newSession(ctx context.Context, conn *nats.Conn, d *denials, calls *sync.Wa
 		return nil, err
 	}
 	s := &session{conn: conn, js: js, denials: d, calls: calls}
-	s.flushes.flush, s.flushes.spawn = s.flush, calls.Go
 	s.life, s.end = context.WithCancelCause(ctx)
 	return s, nil
 }
@@ -62,41 +59,36 @@ func call[T any](ctx context.Context, s *session, f func() (T, error)) (T, error
 // epoch returns a number that grows with each connection that the client makes.
 func (s *session) epoch() uint64 { return s.conn.Stats().Reconnects }
 
-// flushTimeout bounds a flush that nobody waits for any more.
-const flushTimeout = 10 * time.Second
-
-// flush waits until the server has answered to all that was published before, and returns the epoch in which it did.
-func (s *session) flush() (uint64, error) {
-	ctx, cancel := context.WithTimeout(s.life, flushTimeout)
-	defer cancel()
-	if err := s.conn.FlushWithContext(ctx); err != nil {
-		return 0, err
-	}
-	return s.epoch(), nil
-}
-
-// publish publishes the message and returns when the server has it.
+// publish publishes the message and returns when the server has it. It goes on if the session ends meanwhile: what
+// becomes of the message is known at once then, and it may be that the next connection already carries it.
 func (s *session) publish(ctx context.Context, msg *nats.Msg) error {
 	w := s.denials.watch(msg.Subject)
 	defer s.denials.unwatch(w)
-	before, err := call(ctx, s, func() (uint64, error) {
+	return s.confirmed(ctx, w, func() error {
 		before := s.epoch()
-		return before, s.conn.PublishMsg(s.fit(msg))
+		if err := s.conn.PublishMsg(s.fit(msg)); err != nil {
+			return err
+		}
+		return s.flush(ctx, before)
 	})
-	if err != nil {
-		return err
-	}
-	return s.confirm(ctx, before, w)
 }
 
-// confirm returns when the server has what was published since the epoch was read. The client sends what it had not sent
+// flush returns when the server has what was published since the epoch was read. The client sends what it had not sent
 // before it lost its connection no more, but has a flush answered on the next one: so the epoch must not have changed.
-func (s *session) confirm(ctx context.Context, before uint64, w *watch) error {
+func (s *session) flush(ctx context.Context, before uint64) error {
+	if err := s.conn.FlushWithContext(ctx); err != nil {
+		return err
+	}
+	if s.epoch() != before {
+		return errLost
+	}
+	return nil
+}
+
+// confirmed calls f, which returns when the server has something, and then waits for what it says of it.
+func (s *session) confirmed(ctx context.Context, w *watch, f func() error) error {
 	last, err := call(ctx, s, func() (error, error) {
-		after, err := s.flushes.wait()
-		if err == nil && after != before {
-			err = errLost
-		}
+		err := f()
 		return s.conn.LastError(), err
 	})
 	if err != nil {

@@ -54,6 +54,25 @@ type Settings struct {
 	Logger *slog.Logger
 }
 
+// Format writes where the servers are, whatever the verb, and no password.
+func (s Settings) Format(f fmt.State, _ rune) { _, _ = f.Write([]byte(s.public())) }
+
+// LogValue returns where the servers are, and no password.
+func (s Settings) LogValue() slog.Value { return slog.StringValue(s.public()) }
+
+// public returns the hosts of the servers.
+func (s Settings) public() string {
+	var hosts []string
+	for raw := range strings.SplitSeq(s.URL, ",") {
+		_, server, ok := strings.Cut(raw, "://")
+		if !ok {
+			server = raw
+		}
+		hosts = append(hosts, strings.TrimSpace(server[strings.LastIndexByte(server, '@')+1:]))
+	}
+	return "NATS at " + strings.Join(hosts, ", ")
+}
+
 // withDefaults returns complete settings, or an error that names what is wrong with them. It tells no password.
 func (s Settings) withDefaults() (Settings, error) {
 	if s.URL == "" {
@@ -146,7 +165,6 @@ func (s Settings) options(dialer nats.CustomDialer) []nats.Option {
 		nats.ReconnectOnFlusherError(),
 		nats.RetryOnFailedConnect(true),
 		nats.MaxReconnects(-1),
-		nats.IgnoreAuthErrorAbort(),
 		nats.CustomReconnectDelay(backoff),
 		nats.ReconnectBufSize(-1), // what cannot be sent now is a failed attempt
 		nats.SetCustomDialer(dialer),

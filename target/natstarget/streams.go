@@ -99,6 +99,8 @@ func (t *streams) begin(s *session) {
 
 // find asks JetStream and remembers the answer.
 func (t *streams) find(ctx context.Context, s *session, subject string) (bool, error) {
+	ctx, release := s.bind(ctx)
+	defer release()
 	listening, err := s.listening(ctx, subject)
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -112,6 +114,8 @@ func (t *streams) find(ctx context.Context, s *session, subject string) (bool, e
 		return listening, nil
 	case ctx.Err() != nil:
 		return false, context.Cause(ctx)
+	case lost(err):
+		return false, err
 	case errors.Is(err, errForbidden):
 		t.without(now.Add(deniedTTL), "JetStream may not be asked; publishing without acknowledgements", err)
 		return false, nil
@@ -171,11 +175,11 @@ func (s *session) listening(ctx context.Context, subject string) (bool, error) {
 // ask calls f, which sends a request to the subject, until it is answered, denied or ctx ends.
 func ask[T any](ctx context.Context, s *session, subject string, f func() (T, error)) (T, error) {
 	var none T
-	if s.denials.muted() {
-		return none, errForbidden
-	}
 	w := s.denials.watch(subject)
 	defer s.denials.unwatch(w)
+	if s.denials.muted() { // since before it was watched
+		return none, errForbidden
+	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	s.calls.Go(func() {

@@ -85,16 +85,19 @@ func checkHeader(name, value string) error {
 	}) {
 		return fmt.Errorf("header %q: this is no header name; use letters, digits and hyphens", clip(name))
 	}
-	return checkValue(fmt.Sprintf("header %q", clip(name)), value)
+	if err := checkValue(value); err != nil {
+		return fmt.Errorf("header %q: %w", clip(name), err)
+	}
+	return nil
 }
 
-// checkValue returns nil if a header can carry the value of the field.
-func checkValue(field, value string) error {
+// checkValue returns nil if a header can carry the value.
+func checkValue(value string) error {
 	if !utf8.ValidString(value) {
-		return fmt.Errorf("%s: the value is not UTF-8; encode it", field)
+		return errors.New("the value is not UTF-8; encode it")
 	}
 	if at := strings.IndexFunc(value, unicode.IsControl); at >= 0 {
-		return fmt.Errorf("%s: byte %d of the value is a control character; remove it", field, at)
+		return fmt.Errorf("byte %d of the value is a control character; remove it", at)
 	}
 	return nil
 }

@@ -23,18 +23,19 @@ type Target struct {
 	settings Settings
 	link     *link
 	streams  *streams
-	patience time.Duration // how long a stream's acknowledgement is waited for before it is asked for again
+	patience time.Duration // how long an acknowledgement is waited for before it is asked whether there still is a stream
+	grace    time.Duration // how long Close waits for deliveries
 
 	mu     sync.Mutex
 	closed bool
 	active sync.WaitGroup // deliveries
 }
 
-// ackPatience is Target.patience.
-const ackPatience = 2 * time.Second
-
-// closeGrace is how long Close waits for deliveries.
-const closeGrace = 5 * time.Second
+// What New sets.
+const (
+	ackPatience = 2 * time.Second
+	closeGrace  = 5 * time.Second
+)
 
 // New returns a Target that begins to connect, and returns at once. The error tells what is wrong with the settings.
 func New(s Settings) (*Target, error) {
@@ -42,7 +43,7 @@ func New(s Settings) (*Target, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Target{settings: s, link: newLink(s), streams: newStreams(s.Logger), patience: ackPatience}, nil
+	return &Target{settings: s, link: newLink(s), streams: newStreams(s.Logger), patience: ackPatience, grace: closeGrace}, nil
 }
 
 // Close waits a few seconds for deliveries under way, interrupts those that remain, and ends the connection. What was
@@ -55,7 +56,7 @@ func (t *Target) Close() error {
 	go func() { t.active.Wait(); close(idle) }()
 	select {
 	case <-idle:
-	case <-time.After(closeGrace):
+	case <-time.After(t.grace):
 	}
 	t.link.close()
 	<-idle
@@ -71,8 +72,8 @@ func (t *Target) Check(d target.Delivery) error {
 	if err := checkParams(d.Params); err != nil {
 		return err
 	}
-	if err := checkValue("content type", d.ContentType); err != nil {
-		return err
+	if err := checkValue(d.ContentType); err != nil {
+		return fmt.Errorf("content type: %w", err)
 	}
 	if d.Timeout < 0 {
 		return fmt.Errorf("timeout: %v is negative; give a positive one, or none", d.Timeout)
@@ -83,7 +84,7 @@ func (t *Target) Check(d target.Delivery) error {
 // Deliver publishes the message. See the package's documentation for when it is delivered.
 func (t *Target) Deliver(ctx context.Context, d target.Delivery) error {
 	if ctx.Err() != nil {
-		return failure(ctx, 0, nil)
+		return interrupted(ctx)
 	}
 	if !t.begin() {
 		return errClosed
@@ -131,32 +132,58 @@ func (t *Target) limit(ctx context.Context, d *target.Delivery) time.Duration {
 	return min(limit, max(left.Round(step), step))
 }
 
-// deliver publishes the message in the way that its subject asks for.
+// deliver publishes the message, on the next connection if it turns out that the present one is none and nothing of the
+// message was sent.
 func (t *Target) deliver(ctx context.Context, msg *nats.Msg) error {
-	s, err := t.link.session(ctx)
+	until := time.Now().Add(t.settings.ConnectWait)
+	for {
+		s, err := t.link.session(ctx, until)
+		if err != nil {
+			return err
+		}
+		err = t.deliverBy(ctx, s, msg)
+		if !errors.Is(err, nats.ErrReconnectBufExceeded) {
+			return err
+		}
+		t.link.drop(s)
+	}
+}
+
+// deliverBy publishes the message in the way that its subject asks for. ErrReconnectBufExceeded means that there is no
+// connection and nothing was sent.
+func (t *Target) deliverBy(ctx context.Context, s *session, msg *nats.Msg) error {
+	listening, err := t.streams.listening(ctx, s, msg.Subject, false)
 	if err != nil {
-		return err
+		return unsent(s, err)
 	}
-	bound, release := s.bind(ctx)
-	defer release()
-	listening, err := t.streams.listening(bound, s, msg.Subject, false)
-	if err != nil {
-		return err
+	if !listening {
+		return s.publish(ctx, msg)
 	}
-	if listening {
-		return t.store(bound, s, msg)
+	err = t.store(ctx, s, msg)
+	if errors.Is(err, jetstream.ErrNoStreamResponse) {
+		return t.unheard(ctx, s, msg)
 	}
-	return s.publish(bound, msg)
+	return err
+}
+
+// unsent returns what came in the way before anything of the message was sent: that there is no connection, or err.
+func unsent(s *session, err error) error {
+	if s.life.Err() != nil || lost(err) {
+		return nats.ErrReconnectBufExceeded
+	}
+	return err
 }
 
 // store publishes the message to a stream and returns when that has acknowledged it, or when it turns out that no stream
 // listens any more and the server has the message all the same.
 func (t *Target) store(ctx context.Context, s *session, msg *nats.Msg) error {
+	ctx, release := s.bind(ctx) // the client does not tell who waits for an answer that the connection is lost
+	defer release()
 	w := s.denials.watch(msg.Subject)
 	defer s.denials.unwatch(w)
 	before, err := call(ctx, s, func() (uint64, error) { return s.epoch(), nil })
 	if err != nil {
-		return err
+		return unsent(s, err)
 	}
 	acked := make(chan error, 1)
 	s.calls.Go(func() {
@@ -168,9 +195,6 @@ func (t *Target) store(ctx context.Context, s *session, msg *nats.Msg) error {
 	for {
 		select {
 		case err := <-acked:
-			if errors.Is(err, jetstream.ErrNoStreamResponse) {
-				return t.unheard(ctx, s, msg)
-			}
 			return err
 		case <-w.denied:
 			return errDenied
@@ -178,7 +202,7 @@ func (t *Target) store(ctx context.Context, s *session, msg *nats.Msg) error {
 			return context.Cause(ctx)
 		case <-again.C:
 			if listening, err := t.streams.listening(ctx, s, msg.Subject, true); err == nil && !listening {
-				return s.confirm(ctx, before, w)
+				return s.confirmed(ctx, w, func() error { return s.flush(ctx, before) })
 			}
 		}
 	}
