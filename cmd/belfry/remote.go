@@ -8,11 +8,11 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"net"
 	"net/http"
 	"net/url"
 	"os"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/belfryhq/belfry"
@@ -109,7 +109,8 @@ func (c *messagesCommand) dialServer(values config.Values) (*remote, error) {
 // answers reports whether a server is there.
 func (r *remote) answers(ctx context.Context) bool {
 	err := r.do(ctx, http.MethodGet, "/api/v1/messages?limit=1&queue=none", nil, nil)
-	return !errors.Is(err, syscall.ECONNREFUSED)
+	var refused *net.OpError
+	return !errors.As(err, &refused) || refused.Op != "dial"
 }
 
 // openStore opens the store and answers from it, in this process, for as long as the command runs.

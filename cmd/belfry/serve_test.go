@@ -299,6 +299,43 @@ func TestDeliveriesAreSignedAndTraced(t *testing.T) {
 	}
 }
 
+func TestTracesAreExportedWhereAnEndpointIsSet(t *testing.T) {
+	t.Parallel()
+	exported := make(chan *http.Request, 100)
+	collector := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { exported <- r }))
+	defer collector.Close()
+	p := serve(t, t.TempDir(), []string{"OTEL_EXPORTER_OTLP_ENDPOINT=" + collector.URL, "OTEL_EXPORTER_OTLP_HEADERS=x-tenant=a%20b"},
+		"--store=memory:", "--addr=127.0.0.1")
+	call(t, http.MethodGet, p.url()+"/timers", "")
+	p.signals <- syscall.SIGTERM
+	if code := p.wait(); code != exitOK {
+		t.Fatalf("exit code %d\n%s", code, p.log)
+	}
+	select {
+	case r := <-exported:
+		if r.URL.Path != "/v1/traces" || r.Header.Get("X-Tenant") != "a b" {
+			t.Errorf("%s %v", r.URL, r.Header)
+		}
+	default:
+		t.Error("nothing was exported before the end")
+	}
+}
+
+func TestAStoreThatCannotBeOpenedEndsTheProgram(t *testing.T) {
+	t.Parallel()
+	dir := write(t, map[string]string{"text.db": strings.Repeat("this is no database. ", 1000)})
+	for store, says := range map[string]string{
+		"sqlite:nowhere/belfry.db": "no such file or directory",
+		"sqlite:text.db":           "text.db",
+		"sqlite:.":                 "open",
+	} {
+		code, _, log := run(t, dir, []string{"API_KEY=" + apiKey}, "serve", "--port=0", "--store="+store)
+		if code != exitFailure || !strings.Contains(log, says) {
+			t.Errorf("%s: %d %s", store, code, log)
+		}
+	}
+}
+
 func TestAnUnreachableNATSServerIsNoReasonNotToStart(t *testing.T) {
 	t.Parallel()
 	p := serve(t, t.TempDir(), []string{"NATS_URL=nats://127.0.0.1:1"}, "--store=memory:", "--addr=127.0.0.1")
