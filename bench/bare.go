@@ -41,16 +41,11 @@ func (b *bench) bareRate(perTransaction int) (float64, error) {
 	if err := s.Close(); err != nil { // the tables are made
 		return 0, err
 	}
-	conn, err := sqlite.OpenConn(path, sqlite.OpenReadWrite)
+	conn, err := openBare(path)
 	if err != nil {
 		return 0, err
 	}
 	defer conn.Close()
-	for _, pragma := range []string{"journal_mode = WAL", "synchronous = FULL", "cache_size = -65536", "mmap_size = 1073741824"} {
-		if err := sqlitex.ExecuteTransient(conn, "PRAGMA "+pragma, nil); err != nil {
-			return 0, err
-		}
-	}
 	insert, columns, err := prepareInsert(conn)
 	if err != nil {
 		return 0, err

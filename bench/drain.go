@@ -12,16 +12,21 @@ import (
 
 const backlog = 100_000
 
-// drain measures the whole way of due messages: claim, an empty handler, settle.
+// drain measures the whole way of due messages: claim, an empty handler, settle; beside a bare loop on SQLite.
 func (b *bench) drain() error {
-	fmt.Printf("\ndrain of %d         per second\n", backlog)
-	for _, kind := range kinds {
-		for _, keep := range []bool{false, true} {
+	fmt.Printf("\ndrain of %d         per second     of the bare loop, %d per tx\n", backlog, bareBatch)
+	for _, keep := range []bool{false, true} {
+		limit, err := b.bareDrain(keep)
+		if err != nil {
+			return err
+		}
+		fmt.Printf("bare    kept %-5v %14.0f\n", keep, limit)
+		for _, kind := range kinds {
 			rate, err := b.drainRate(kind, keep)
 			if err != nil {
 				return err
 			}
-			fmt.Printf("%-7s kept %-5v %14.0f\n", kind, keep, rate)
+			fmt.Printf("%-7s kept %-5v %14.0f     %.2f\n", kind, keep, rate, rate/limit)
 		}
 	}
 	return nil
