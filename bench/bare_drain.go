@@ -16,18 +16,19 @@ const bareBatch = 500
 // bareDrain is how many messages per second a plain loop takes and ends: the same rows, indexes and settings, one
 // connection, no locks, no engine. Each transaction ends the messages of the one before and takes the next ones.
 func (b *bench) bareDrain(keep bool) (rate float64, err error) {
-	s, path, done, err := b.open("sqlite")
+	s, err := openSQLite(b)
 	if err != nil {
 		return 0, err
 	}
-	defer done()
-	if err := b.fill(s, backlog, time.Now().Add(-time.Second), time.Second, belfry.Retention{}); err != nil {
+	o := s.(*onStore)
+	defer o.remove()
+	if err := o.fill(b.ctx, b.backlog, time.Now().Add(-time.Second), time.Second); err != nil {
 		return 0, err
 	}
-	if err := s.Close(); err != nil {
+	if err := o.store.Close(); err != nil {
 		return 0, err
 	}
-	conn, err := openBare(path)
+	conn, err := openBare(o.path)
 	if err != nil {
 		return 0, err
 	}
@@ -40,7 +41,7 @@ func (b *bench) bareDrain(keep bool) (rate float64, err error) {
 			return 0, err
 		}
 		if ended == 0 && len(d.held) == 0 {
-			return backlog / time.Since(began).Seconds(), nil
+			return float64(b.backlog) / time.Since(began).Seconds(), nil
 		}
 	}
 }
