@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/belfryhq/belfry"
+	"github.com/belfryhq/belfry/api/internal/body"
 )
 
 // maxBatch is how many timers one batch creates at most.
@@ -30,7 +31,7 @@ type batchResult struct {
 // batch creates many timers. 201: all; 200: some, each result tells; 400: none, because an atomic batch had a bad one.
 func (a *api) batch(w http.ResponseWriter, r *http.Request) {
 	var req batchRequest
-	if err := a.decode(w, r, &req); err != nil {
+	if err := body.Read(w, r, a.s.MaxBody, &req); err != nil {
 		a.fail(w, r, err)
 		return
 	}
@@ -85,7 +86,7 @@ func (a *api) readBatch(timers []json.RawMessage) (results []batchResult, messag
 	results = make([]batchResult, len(timers))
 	for i, raw := range timers {
 		var one request
-		err := parse(raw, &one)
+		err := body.Parse(raw, &one)
 		if err == nil {
 			var m belfry.Message
 			if m, err = a.message(&one, "", now); err == nil {
@@ -99,13 +100,13 @@ func (a *api) readBatch(timers []json.RawMessage) (results []batchResult, messag
 }
 
 func resultOf(index int, m belfry.Message, err error) batchResult {
-	var bad *badRequest
+	var bad *body.Error
 	switch {
 	case err == nil:
 		s := summarize(&m)
 		return batchResult{Index: index, Timer: &s}
 	case errors.As(err, &bad):
-		return batchResult{Index: index, Code: codeInvalid, Error: bad.text}
+		return batchResult{Index: index, Code: codeInvalid, Error: bad.Text}
 	case errors.Is(err, belfry.ErrAborted):
 		return batchResult{Index: index, Code: codeInvalid, Error: "not created, because another timer of the batch was refused"}
 	default:

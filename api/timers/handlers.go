@@ -10,12 +10,13 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/belfryhq/belfry"
+	"github.com/belfryhq/belfry/api/internal/body"
 )
 
 // create accepts a timer.
 func (a *api) create(w http.ResponseWriter, r *http.Request) {
 	var req request
-	if err := a.decode(w, r, &req); err != nil {
+	if err := body.Read(w, r, a.s.MaxBody, &req); err != nil {
 		a.fail(w, r, err)
 		return
 	}
@@ -164,7 +165,7 @@ func (a *api) update(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	var c change
-	if err := a.decode(w, r, &c); err != nil {
+	if err := body.Read(w, r, a.s.MaxBody, &c); err != nil {
 		a.fail(w, r, err)
 		return
 	}

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/belfryhq/belfry/api/internal/body"
 )
 
 // The codes of the envelope.
@@ -56,18 +58,8 @@ func (m methods) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		fmt.Sprintf("method %s is not allowed here: use %s", r.Method, strings.Join(allowed, ", ")), nil)
 }
 
-// badRequest is an error of the caller, with the text it gets.
-type badRequest struct {
-	status int
-	text   string
-}
-
-// Error returns the text.
-func (e *badRequest) Error() string { return e.text }
-
-func bad(format string, args ...any) error {
-	return &badRequest{http.StatusBadRequest, fmt.Sprintf(format, args...)}
-}
+// bad returns the error of a request that cannot be carried out as it is.
+func bad(format string, args ...any) error { return body.Bad(format, args...) }
 
 // instant is written as RFC 3339 in UTC, with milliseconds where there are any; the zero time as null.
 type instant time.Time

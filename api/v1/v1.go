@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"net/http"
 	"strconv"
@@ -15,6 +14,7 @@ import (
 
 	"github.com/belfryhq/belfry"
 	"github.com/belfryhq/belfry/api/auth"
+	"github.com/belfryhq/belfry/api/internal/body"
 )
 
 // Settings are those of the API.
@@ -70,7 +70,7 @@ func New(c *belfry.Client, s Settings) http.Handler {
 // create accepts a message. 201; 200 when the id or dedup key was taken by the message that is returned.
 func (a *api) create(w http.ResponseWriter, r *http.Request) error {
 	var in input
-	if err := a.decode(w, r, &in); err != nil {
+	if err := body.Read(w, r, a.s.MaxBody, &in); err != nil {
 		return err
 	}
 	m, err := in.message()
@@ -153,7 +153,7 @@ func (a *api) cancel(w http.ResponseWriter, r *http.Request) error {
 // patch changes a waiting message; If-Match names the version that was read.
 func (a *api) patch(w http.ResponseWriter, r *http.Request) error {
 	var in input
-	if err := a.decode(w, r, &in); err != nil {
+	if err := body.Read(w, r, a.s.MaxBody, &in); err != nil {
 		return err
 	}
 	var want int64
@@ -165,7 +165,7 @@ func (a *api) patch(w http.ResponseWriter, r *http.Request) error {
 	}
 	m, err := a.client.Update(r.Context(), r.PathValue("queue"), r.PathValue("id"), func(m *belfry.Message) error {
 		if want != 0 && m.Version != want {
-			return &requestError{http.StatusPreconditionFailed, fmt.Sprintf("the message is at version %d", m.Version)}
+			return &body.Error{Status: http.StatusPreconditionFailed, Text: fmt.Sprintf("the message is at version %d", m.Version)}
 		}
 		if err := in.apply(m); err != nil {
 			return err
@@ -181,7 +181,7 @@ func (a *api) patch(w http.ResponseWriter, r *http.Request) error {
 func (a *api) revive(w http.ResponseWriter, r *http.Request) error {
 	var in input
 	if r.ContentLength != 0 {
-		if err := a.decode(w, r, &in); err != nil {
+		if err := body.Read(w, r, a.s.MaxBody, &in); err != nil {
 			return err
 		}
 	}
@@ -206,7 +206,7 @@ func (a *api) queue(w http.ResponseWriter, r *http.Request) error {
 
 func (a *api) setQueue(w http.ResponseWriter, r *http.Request) error {
 	var settings belfry.QueueSettings
-	if err := a.decode(w, r, &settings); err != nil {
+	if err := body.Read(w, r, a.s.MaxBody, &settings); err != nil {
 		return err
 	}
 	if err := a.client.SetQueue(r.Context(), r.PathValue("queue"), func(s *belfry.QueueSettings) { *s = settings }); err != nil {
@@ -215,44 +215,16 @@ func (a *api) setQueue(w http.ResponseWriter, r *http.Request) error {
 	return writeJSON(w, http.StatusOK, settings)
 }
 
-// requestError is an error of the caller with its status.
-type requestError struct {
-	status int
-	text   string
-}
-
-// Error returns the text.
-func (e *requestError) Error() string { return e.text }
-
-func bad(format string, args ...any) error {
-	return &requestError{http.StatusBadRequest, fmt.Sprintf(format, args...)}
-}
-
-// decode reads the request's body, one JSON object without unknown fields.
-func (a *api) decode(w http.ResponseWriter, r *http.Request, v any) error {
-	decoder := json.NewDecoder(http.MaxBytesReader(w, r.Body, a.s.MaxBody))
-	decoder.DisallowUnknownFields()
-	err := decoder.Decode(v)
-	var tooLarge *http.MaxBytesError
-	switch {
-	case errors.As(err, &tooLarge):
-		return &requestError{http.StatusRequestEntityTooLarge, fmt.Sprintf("the body is larger than %d bytes", tooLarge.Limit)}
-	case err != nil:
-		return bad("the body is not what this route reads: %s", strings.TrimPrefix(err.Error(), "json: "))
-	}
-	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
-		return bad("the body must be one JSON object: more follows at offset %d", decoder.InputOffset())
-	}
-	return nil
-}
+// bad returns the error of a request that cannot be carried out as it is.
+func bad(format string, args ...any) error { return body.Bad(format, args...) }
 
 // fail answers an error: the one place where errors become codes.
 func (a *api) fail(w http.ResponseWriter, r *http.Request, err error) {
-	var request *requestError
+	var request *body.Error
 	var invalid *belfry.InvalidError
 	switch {
 	case errors.As(err, &request):
-		problem(w, request.status, request.text)
+		problem(w, request.Status, request.Text)
 	case errors.As(err, &invalid):
 		problem(w, http.StatusBadRequest, invalid.Error())
 	case errors.Is(err, belfry.ErrNotFound):

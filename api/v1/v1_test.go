@@ -116,11 +116,19 @@ func TestQueueSettingsAndRefusals(t *testing.T) {
 		`{"colour":1}`:                            "colour",
 		`{"payload":1,"payload_text":"a"}`:        "give one",
 		`{} {}`:                                   "more follows",
+		`null`:                                    "object",
+		`{"queue":"a","queue":"b"}`:               "twice",
+		`{"Queue":"a"}`:                           "Queue",
+		`{"queue":5}`:                             "queue at offset",
+		"{\"payload_text\":\"\xff\"}":             "UTF-8",
 		`{"queue":""}`:                            "queue",
 	} {
 		if w, _ := call(h, "POST", "/api/v1/messages", body); w.Code != 400 || !strings.Contains(w.Body.String(), says) {
 			t.Errorf("%s: %d %s", body, w.Code, w.Body)
 		}
+	}
+	if w, _ := call(h, "POST", "/api/v1/messages", `{}`, "Content-Type", "text/plain"); w.Code != 415 {
+		t.Errorf("a body that is no JSON: %d", w.Code)
 	}
 	if w, _ := call(h, "GET", "/api/v1/messages", "", "X-API-Key", "wrong"); w.Code != 401 {
 		t.Errorf("a wrong key: %d", w.Code)
