@@ -36,7 +36,7 @@ func (b *bench) holdIn(kind string) error {
 		return err
 	}
 	took := time.Since(began)
-	each := float64(heap()-before) / float64(b.waiting)
+	each := max(0, float64(heap())-float64(before)) / float64(b.waiting)
 	large, err := b.claimTime(s, belfry.DefaultQueue, 0)
 	if err != nil {
 		return err
