@@ -56,7 +56,7 @@ func (a *api) repeats(w http.ResponseWriter, r *http.Request, req *request) bool
 	if err != nil {
 		return false
 	}
-	if then, err := keptOf(&first); err != nil || then.Hash != k.Hash {
+	if keptOf(&first).Hash != k.Hash {
 		return false
 	}
 	reply(w, http.StatusOK, codeOK, "timer created successfully", summarize(&first))
@@ -72,15 +72,7 @@ func (a *api) accepted(ctx context.Context, m belfry.Message, result belfry.PutR
 	if err != nil {
 		return m, false, err
 	}
-	now, err := keptOf(&m)
-	if err != nil {
-		return m, false, err
-	}
-	then, err := keptOf(&first)
-	if err != nil {
-		return m, false, err
-	}
-	if now.Hash != then.Hash {
+	if keptOf(&m).Hash != keptOf(&first).Hash {
 		return m, false, bad("the idempotency key was used for another timer (%s): use a new key", first.ID)
 	}
 	return first, true, nil
@@ -108,12 +100,7 @@ func (a *api) get(w http.ResponseWriter, r *http.Request) {
 		a.fail(w, r, err)
 		return
 	}
-	d, err := describe(&m)
-	if err != nil {
-		a.fail(w, r, err)
-		return
-	}
-	reply(w, http.StatusOK, codeOK, "success", d)
+	reply(w, http.StatusOK, codeOK, "success", describe(&m))
 }
 
 // cancel calls a pending timer off; a canceled one answers again as it did.
@@ -202,10 +189,7 @@ func (a *api) edit(m *belfry.Message, req *request, now time.Time) error {
 	if given {
 		m.FireAt = at
 	}
-	k, err := keptOf(m)
-	if err != nil {
-		return err
-	}
+	k := keptOf(m)
 	if req.Retry != nil {
 		if m.Retry, err = req.Retry.policy(); err != nil {
 			return err

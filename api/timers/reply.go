@@ -28,11 +28,13 @@ type envelope struct {
 }
 
 func reply(w http.ResponseWriter, status, code int, message string, data any) {
+	text, err := encode(envelope{code, message, data})
+	if err != nil { // before the status is out, so that no half of a reply passes for one
+		status, text = http.StatusInternalServerError, []byte(`{"code":1,"message":"internal error","data":null}`)
+	}
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
-	encoder := json.NewEncoder(w)
-	encoder.SetEscapeHTML(false)
-	_ = encoder.Encode(envelope{code, message, data}) // the caller has gone when this fails
+	_, _ = w.Write(append(text, '\n')) // the caller has gone when this fails
 }
 
 // methods are the handlers of one path by method; others are answered 405, and no method at all 404.

@@ -597,6 +597,57 @@ func TestAnExpiredTimerFails(t *testing.T) {
 	}
 }
 
+func TestATimerThatTheNativeAPIMadeOrChangedIsShownAsItIs(t *testing.T) {
+	t.Parallel()
+	s := newServer(t, nil)
+	put := func(m belfry.Message) string {
+		t.Helper()
+		m.Queue, m.FireAt = timers.Queue, time.Now().Add(time.Hour)
+		messages := []belfry.Message{m}
+		if _, err := s.client.Put(t.Context(), messages, 0); err != nil {
+			t.Fatal(err)
+		}
+		return messages[0].ID
+	}
+	for name, c := range map[string]struct {
+		m            belfry.Message
+		config, meta string
+	}{
+		"a payload that is text":       {belfry.Message{Target: "http", Address: "https://e.com", Payload: []byte("no json")}, `{"type":"http","url":"https://e.com","payload":"no json"}`, "null"},
+		"a payload that is bytes":      {belfry.Message{Target: "nats", Address: "a.b", Params: map[string]string{"key": "k"}, Payload: []byte("\xff")}, `{"type":"nats","topic":"a.b","key":"k","payload":"/w=="}`, "null"},
+		"metadata of its own":          {belfry.Message{Target: "http", Address: "https://e.com", Metadata: []byte(`[1]`)}, `{"type":"http","url":"https://e.com"}`, "[1]"},
+		"an object of its own":         {belfry.Message{Target: "http", Address: "https://e.com", Metadata: []byte(`{"a":1}`)}, `{"type":"http","url":"https://e.com"}`, `{"a":1}`},
+		"method, timeout and a header": {belfry.Message{Target: "http", Address: "https://e.com", Params: map[string]string{"method": "PUT"}, Timeout: time.Minute, Headers: map[string]string{"A": "b"}}, `{"type":"http","url":"https://e.com","headers":{"A":"b"},"method":"PUT","timeout":"1m0s"}`, "null"},
+		"a message for a handler":      {belfry.Message{Kind: "k"}, `{"type":""}`, "null"},
+	} {
+		id := put(c.m)
+		for range 2 { // the second time after a change of nothing
+			a := s.do("GET", "/timers/"+id, "")
+			var data map[string]json.RawMessage
+			_ = json.Unmarshal(a.Data, &data)
+			if a.status != 200 || string(data["callback_config"]) != c.config || string(data["metadata"]) != c.meta {
+				t.Errorf("%s: %d %s", name, a.status, a.body)
+			}
+			if a := s.do("PUT", "/timers/"+id, `{}`); a.status != 200 {
+				t.Errorf("%s: PUT: %d %s", name, a.status, a.body)
+			}
+		}
+	}
+	id := s.create(http1(`,"method":"put","timeout":"PT1M"`))
+	if a := s.do("GET", "/timers/"+id, ""); !strings.Contains(a.body, `"method":"put","timeout":"PT1M"`) {
+		t.Errorf("not as given: %s", a.body)
+	}
+	if _, err := s.client.Update(t.Context(), timers.Queue, id, func(m *belfry.Message) error {
+		m.Address, m.Params, m.Timeout = "https://other.com", nil, time.Second
+		return nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if a := s.do("GET", "/timers/"+id, ""); !strings.Contains(a.body, `"url":"https://other.com","timeout":"1s"`) {
+		t.Errorf("not as it was changed: %s", a.body)
+	}
+}
+
 func TestNoNATSServerIsSaidAtCreation(t *testing.T) {
 	t.Parallel()
 	s := newServer(t, func(s *timers.Settings) { delete(s.Callbacks, "nats") })
