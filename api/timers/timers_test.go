@@ -438,6 +438,32 @@ func TestUpdateChangesWhatIsGiven(t *testing.T) {
 	}
 }
 
+func TestATimersTraceOutlivesItsCallback(t *testing.T) {
+	t.Parallel()
+	s := newServer(t, nil)
+	id := s.create(http1(`,"method":"PUT"`))
+	trace := map[string]string{"trace.traceparent": "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"}
+	if _, err := s.client.Update(t.Context(), timers.Queue, id, func(m *belfry.Message) error {
+		m.Params = trace // as a client with traces accepts it
+		return nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	for body, want := range map[string]string{
+		`{"callback":{"type":"nats","topic":"a","key":"k"}}`:                  "map[key:k trace.traceparent:" + trace["trace.traceparent"] + "]",
+		`{"callback":{"type":"http","url":"https://e.com"}}`:                  "map[trace.traceparent:" + trace["trace.traceparent"] + "]",
+		`{"callback":{"type":"http","url":"https://e.com","method":"patch"}}`: "map[method:PATCH trace.traceparent:" + trace["trace.traceparent"] + "]",
+	} {
+		if a := s.do("PUT", "/timers/"+id, body); a.status != 200 {
+			t.Fatalf("%d %s", a.status, a.body)
+		}
+		m, err := s.client.Get(t.Context(), timers.Queue, id)
+		if err != nil || fmt.Sprint(m.Params) != want {
+			t.Errorf("after %s the params are %v, %v; want %s", body, m.Params, err, want)
+		}
+	}
+}
+
 func TestListPagesAreExact(t *testing.T) {
 	t.Parallel()
 	s := newServer(t, nil)
