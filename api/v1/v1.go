@@ -3,9 +3,6 @@
 package v1
 
 import (
-	"context"
-	"encoding/json"
-	"errors"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -62,7 +59,7 @@ func New(c *belfry.Client, s Settings) http.Handler {
 			}
 		})
 	}
-	return s.Keys.Require(mux, func(w http.ResponseWriter, _ *http.Request) {
+	return s.Keys.Require(routed(mux), func(w http.ResponseWriter, _ *http.Request) {
 		problem(w, http.StatusUnauthorized, "send an API key in X-API-Key or as a bearer token")
 	})
 }
@@ -132,7 +129,21 @@ func (a *api) get(w http.ResponseWriter, r *http.Request) error {
 // cancel calls a message off; with ?interrupt=true also a running one, with ?purge=true it is removed.
 func (a *api) cancel(w http.ResponseWriter, r *http.Request) error {
 	queue, id := r.PathValue("queue"), r.PathValue("id")
-	if r.URL.Query().Get("purge") == "true" {
+	var purge, interrupt bool
+	if err := parameters(r, func(name, value string) (err error) {
+		switch name {
+		case "purge":
+			purge, err = flag(name, value)
+		case "interrupt":
+			interrupt, err = flag(name, value)
+		default:
+			err = bad("parameter %.64q is unknown: use purge, interrupt", name)
+		}
+		return err
+	}); err != nil {
+		return err
+	}
+	if purge {
 		if err := a.client.Remove(r.Context(), queue, id); err != nil {
 			return err
 		}
@@ -140,7 +151,7 @@ func (a *api) cancel(w http.ResponseWriter, r *http.Request) error {
 		return nil
 	}
 	call := a.client.Cancel
-	if r.URL.Query().Get("interrupt") == "true" {
+	if interrupt {
 		call = a.client.Interrupt
 	}
 	m, err := call(r.Context(), queue, id)
@@ -155,6 +166,9 @@ func (a *api) patch(w http.ResponseWriter, r *http.Request) error {
 	var in input
 	if err := body.Read(w, r, a.s.MaxBody, &in); err != nil {
 		return err
+	}
+	if in.Queue != nil || in.ID != nil || in.DedupKey != nil {
+		return bad("queue, id and dedup_key are what a message is known by and cannot be changed: leave them out")
 	}
 	var want int64
 	if tag := r.Header.Get("If-Match"); tag != "" && tag != "*" {
@@ -179,13 +193,16 @@ func (a *api) patch(w http.ResponseWriter, r *http.Request) error {
 }
 
 func (a *api) revive(w http.ResponseWriter, r *http.Request) error {
-	var in input
+	var in struct { // of input, what revive reads
+		At *string `json:"at"`
+		In *string `json:"in"`
+	}
 	if r.ContentLength != 0 {
 		if err := body.Read(w, r, a.s.MaxBody, &in); err != nil {
 			return err
 		}
 	}
-	at, _, err := in.instant()
+	at, _, err := (&input{At: in.At, In: in.In}).instant()
 	if err != nil {
 		return err
 	}
@@ -217,35 +234,3 @@ func (a *api) setQueue(w http.ResponseWriter, r *http.Request) error {
 
 // bad returns the error of a request that cannot be carried out as it is.
 func bad(format string, args ...any) error { return body.Bad(format, args...) }
-
-// fail answers an error: the one place where errors become codes.
-func (a *api) fail(w http.ResponseWriter, r *http.Request, err error) {
-	var request *body.Error
-	var invalid *belfry.InvalidError
-	switch {
-	case errors.As(err, &request):
-		problem(w, request.Status, request.Text)
-	case errors.As(err, &invalid):
-		problem(w, http.StatusBadRequest, invalid.Error())
-	case errors.Is(err, belfry.ErrNotFound):
-		problem(w, http.StatusNotFound, "there is no such message")
-	case errors.Is(err, belfry.ErrBadCursor):
-		problem(w, http.StatusBadRequest, "the cursor is not one that a list of this order has given")
-	case errors.Is(err, belfry.ErrInFlight), errors.Is(err, belfry.ErrFinished), errors.Is(err, belfry.ErrLive),
-		errors.Is(err, belfry.ErrConflict), errors.Is(err, belfry.ErrDuplicate), errors.Is(err, belfry.ErrExists):
-		problem(w, http.StatusConflict, err.Error())
-	case errors.Is(err, context.Canceled) && r.Context().Err() != nil:
-		return // the caller has gone
-	default:
-		a.s.Logger.Error("a request failed", "method", r.Method, "path", r.URL.Path, "error", err)
-		w.Header().Set("Retry-After", "1")
-		problem(w, http.StatusServiceUnavailable, "the store could not serve the request; try again")
-	}
-}
-
-// problem writes a problem document.
-func problem(w http.ResponseWriter, status int, text string) {
-	w.Header().Set("Content-Type", "application/problem+json")
-	w.WriteHeader(status)
-	_ = json.NewEncoder(w).Encode(map[string]any{"title": http.StatusText(status), "status": status, "detail": text})
-}
