@@ -21,8 +21,11 @@ func (a *api) create(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	m, err := a.message(&req, r.Header.Get("Idempotency-Key"), time.Now())
-	if errors.Is(err, errNotAhead) && a.repeats(w, r, &req) {
-		return
+	if errors.Is(err, errNotAhead) {
+		if first, known := a.first(r.Context(), &req, r.Header.Get("Idempotency-Key")); known {
+			reply(w, http.StatusOK, codeOK, "timer created successfully", summarize(&first))
+			return
+		}
 	}
 	if err != nil {
 		a.fail(w, r, err)
@@ -45,22 +48,15 @@ func (a *api) create(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// repeats answers a request whose instant has passed since it was first made: its idempotency key tells that it was.
-func (a *api) repeats(w http.ResponseWriter, r *http.Request, req *request) bool {
+// first returns the timer that a request made whose instant has passed since: its idempotency key tells that it was made.
+func (a *api) first(ctx context.Context, req *request, headerKey string) (belfry.Message, bool) {
 	var m belfry.Message
 	var k kept
-	if err := a.setKey(&m, &k, req, r.Header.Get("Idempotency-Key")); err != nil || m.DedupKey == "" {
-		return false
+	if err := a.setKey(&m, &k, req, headerKey); err != nil || m.DedupKey == "" {
+		return m, false
 	}
-	first, err := a.client.Holder(r.Context(), Queue, m.DedupKey)
-	if err != nil {
-		return false
-	}
-	if keptOf(&first).Hash != k.Hash {
-		return false
-	}
-	reply(w, http.StatusOK, codeOK, "timer created successfully", summarize(&first))
-	return true
+	first, err := a.client.Holder(ctx, Queue, m.DedupKey)
+	return first, err == nil && keptOf(&first).Hash == k.Hash
 }
 
 // accepted returns the timer that a request made, or, repeated, the one that the first request with its idempotency key made.

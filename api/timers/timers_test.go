@@ -539,6 +539,9 @@ func TestAnIdempotencyKeyMakesOneTimer(t *testing.T) {
 	if a := s.do("POST", "/timers", strings.Replace(passing, `"p"`, `"q"`, 1)); a.status != 400 {
 		t.Errorf("another request after its instant: %d %s", a.status, a.body)
 	}
+	if a := s.do("POST", "/timers/batch", `{"timers":[`+passing+`,`+http1("")+`]}`); a.status != 201 || !strings.Contains(a.body, id) {
+		t.Errorf("the same request in a batch after its instant: %d %s", a.status, a.body)
+	}
 	var wait sync.WaitGroup
 	ids := make([]any, 32)
 	for i := range ids {
@@ -576,6 +579,14 @@ func TestABatchTellsOfEachTimer(t *testing.T) {
 	}
 	if a := s.do("GET", "/timers", ""); a.data("total") != 4.0 {
 		t.Errorf("%v timers exist, want 4", a.data("total"))
+	}
+	nul := strings.Replace(good, `{`, `{"idempotency_key":"a\u0000b",`, 1) // only the client finds out
+	a = s.do("POST", "/timers/batch", `{"timers":[`+good+`,`+nul+`,`+good+`]}`)
+	if a.status != 200 || strings.Count(a.body, `"status":"pending"`) != 2 || !strings.Contains(a.body, `{"index":1,"code":2,"error":"invalid dedup key`) {
+		t.Errorf("one that is invalid for the client: %d %s", a.status, a.body)
+	}
+	if a := s.do("POST", "/timers/batch", `{"timers":[`+good+`]}`, "Idempotency-Key", "k2"); a.status != 400 || !strings.Contains(a.Text, "idempotency_key") {
+		t.Errorf("a key for a whole batch: %d %s", a.status, a.body)
 	}
 	for _, body := range []string{`{"timers":[]}`, `{"timers":[` + strings.Repeat(good+",", 1000) + good + `]}`} {
 		if a := s.do("POST", "/timers/batch", body); a.status != 400 {
