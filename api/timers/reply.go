@@ -42,7 +42,11 @@ type methods map[string]http.HandlerFunc
 
 // ServeHTTP calls the handler of the request's method.
 func (m methods) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if h, ok := m[r.Method]; ok {
+	method := r.Method
+	if method == http.MethodHead { // as GET: the server leaves the body out
+		method = http.MethodGet
+	}
+	if h, ok := m[method]; ok {
 		h(w, r)
 		return
 	}
@@ -50,9 +54,12 @@ func (m methods) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		reply(w, http.StatusNotFound, codeNotFound, "no such route", nil)
 		return
 	}
-	allowed := make([]string, 0, len(m))
+	allowed := make([]string, 0, len(m)+1)
 	for method := range m {
 		allowed = append(allowed, method)
+	}
+	if m[http.MethodGet] != nil {
+		allowed = append(allowed, http.MethodHead)
 	}
 	slices.Sort(allowed)
 	w.Header().Set("Allow", strings.Join(allowed, ", "))

@@ -291,13 +291,76 @@ func TestEveryRouteNeedsAKeyAndKnowsItsMethods(t *testing.T) {
 			}
 		}
 	}
-	for path, allow := range map[string]string{"/timers": "GET, POST", "/timers/" + id: "DELETE, GET, PUT", "/timers/batch": "POST", "/healthz": "GET"} {
+	for path, allow := range map[string]string{
+		"/timers": "GET, HEAD, POST", "/timers/" + id: "DELETE, GET, HEAD, PUT", "/timers/batch": "POST", "/healthz": "GET, HEAD",
+	} {
 		if a := s.do("PATCH", path, ""); a.status != 405 || a.Code != 2 || a.header.Get("Allow") != allow {
 			t.Errorf("PATCH %s: %d %q %s", path, a.status, a.header.Get("Allow"), a.body)
 		}
 	}
+	for path, status := range map[string]int{"/timers": 200, "/timers/" + id: 200, "/healthz": 200, "/timers/x": 400, "/timers/batch": 405} {
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodHead, s.url+path, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Header.Set("X-API-Key", secret)
+		res, err := http.DefaultClient.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		res.Body.Close()
+		if res.StatusCode != status || res.ContentLength < 1 {
+			t.Errorf("HEAD %s: %d with length %d", path, res.StatusCode, res.ContentLength)
+		}
+	}
 	if a := s.do("GET", "/healthz", "", "X-API-Key", ""); a.status != 200 || a.Text != "healthy" || a.data("database") != "connected" || a.data("status") != "up" {
 		t.Errorf("health: %d %s", a.status, a.body)
+	}
+}
+
+func TestInstantsAndDurationsAreReadAsISO8601WritesThem(t *testing.T) {
+	t.Parallel()
+	s := newServer(t, func(s *timers.Settings) { s.Retention = 720 * time.Hour })
+	create := func(when string) answered {
+		return s.do("POST", "/timers", `{`+when+`,"idempotency_key":`+fmt.Sprintf("%q", strings.ReplaceAll(when, `"`, ""))+`,"callback":{"type":"http","url":"https://e.com"}}`)
+	}
+	for given, want := range map[string]string{
+		"2030-01-01T00:00:00Z":          "2030-01-01T00:00:00Z",
+		"2030-01-01t00:00:00z":          "2030-01-01T00:00:00Z",
+		"2030-01-01T02:00:00.5+02:00":   "2030-01-01T00:00:00.5Z",
+		"2030-01-01T02:00:00.0001+0200": "2030-01-01T00:00:00.001Z",
+		"2030-01-01T02:00:00,25+02":     "2030-01-01T00:00:00.25Z",
+		"2030-01-01T02:00+02:00":        "2030-01-01T00:00:00Z",
+		"2030-01-01T02:00+0200":         "2030-01-01T00:00:00Z",
+		"2029-12-31T22:00-02":           "2030-01-01T00:00:00Z",
+		"9999-12-31T23:59:59.999Z":      "9999-12-31T23:59:59.999Z", // kept for 30 days more than there are
+		"2030-01-01":                    "",
+		"2030-01-01T00:00:00":           "",
+		"2030-01-01T00:00:00+25:00":     "",
+		"10000-01-01T00:00:00Z":         "",
+	} {
+		a := create(`"execute_at":"` + given + `"`)
+		if want == "" && (a.status != 400 || !strings.Contains(a.Text, "execute_at")) || want != "" && (a.status != 201 || a.data("execute_at") != want) {
+			t.Errorf("%s: %d %s", given, a.status, a.body)
+		}
+	}
+	for given, want := range map[string]time.Duration{
+		"90m": 90 * time.Minute, "PT1H30M": 90 * time.Minute, "pt1h30m": 90 * time.Minute, "P1D": 24 * time.Hour, "P1W": 168 * time.Hour, "PT0.5S": time.Second / 2,
+		"P1M": -1, "P1Y": -1, "P": -1, "PT": -1, "-PT1H": -1, "-1h": -1, "1d": -1, "P300000W": -1, "9999999999h": -1, "": -1,
+	} {
+		before := time.Now()
+		a := create(`"delay":"` + given + `"`)
+		if want < 0 {
+			if a.status != 400 || !strings.Contains(a.Text, "delay") {
+				t.Errorf("%s: %d %s", given, a.status, a.body)
+			}
+			continue
+		}
+		text, _ := a.data("execute_at").(string)
+		at, err := time.Parse(time.RFC3339, text)
+		if off := at.Sub(before) - want; err != nil || off < 0 || off > 10*time.Second {
+			t.Errorf("%s: %d %s", given, a.status, a.body)
+		}
 	}
 }
 
@@ -500,6 +563,11 @@ func TestListPagesAreExact(t *testing.T) {
 	}
 	if days, total := page(""); len(days) != 8 || total != 8.0 {
 		t.Errorf("%d timers of %v", len(days), total)
+	}
+	for _, broken := range []string{"limit=1;offset=5", "limit=%zz"} {
+		if a := s.do("GET", "/timers?"+broken, ""); a.status != 400 || a.Code != 2 {
+			t.Errorf("%s: %d %s", broken, a.status, a.body)
+		}
 	}
 	for _, bad := range []string{"limit=0", "limit=201", "limit=x", "offset=-1", "status=done", "sort=id", "order=up", "page=2", "limit=1&limit=2"} {
 		a := s.do("GET", "/timers?"+bad, "")
