@@ -141,11 +141,22 @@ func read(rows pgx.Rows, row func(sqlstore.Row) error) error {
 		if row == nil {
 			continue
 		}
-		if err := row(rows); err != nil {
+		if err := row(first{rows}); err != nil {
 			return err
 		}
 	}
 	return rows.Err()
+}
+
+// first reads the first columns of a row.
+type first struct{ pgx.Rows }
+
+// Scan leaves out the columns that nobody asks for.
+func (f first) Scan(dest ...any) error {
+	if missing := len(f.FieldDescriptions()) - len(dest); missing > 0 {
+		dest = append(dest[:len(dest):len(dest)], make([]any, missing)...)
+	}
+	return f.Rows.Scan(dest...)
 }
 
 // conn is a transaction as the shared code uses it.

@@ -62,17 +62,24 @@ func Open(ctx context.Context, address string, settings Settings) (*Store, error
 		return nil, err
 	}
 	s.owned = true
+	if err := s.Recover(ctx); err != nil {
+		return nil, errors.Join(err, s.Close())
+	}
 	return s, nil
 }
 
 // New returns a Store on a pool of the caller's, whose database has the tables (see Migrator). Close leaves the pool open. Of
 // the settings only Schema, Prefix and Pooled count.
-func New(pool *pgxpool.Pool, settings Settings) (*Store, error) {
+func New(ctx context.Context, pool *pgxpool.Pool, settings Settings) (*Store, error) {
 	settings, err := settings.withDefaults()
 	if err != nil {
 		return nil, err
 	}
-	return newStore(pool, settings)
+	s, err := newStore(pool, settings)
+	if err != nil {
+		return nil, err
+	}
+	return s, s.Recover(ctx)
 }
 
 // over returns the settings, with the other ones where they are zero.

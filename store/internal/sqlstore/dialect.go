@@ -52,7 +52,7 @@ type queries struct {
 
 	// What a database needs where several writers work at once; where a dialect has none of them there is one writer.
 	lockLive, lockFinished, lockQueue, lockRevision *Query
-	checkNew, rows                                  *Query
+	checkNew, rows, version, raiseVersion           *Query
 
 	// What a dialect may have to do a batch in one statement, with arrays as arguments: the DB is then a Batcher.
 	claimSet, next, claimEnd, insertSet, checkSet, settleSet, extendSet *Query
@@ -166,6 +166,8 @@ func (q *queries) optional() [][]binding {
 		{&q.lockRevision, "lock_revision", ""},
 		{&q.checkNew, "check_new", "queue, id, dedup_key, now"},
 		{&q.rows, "rows", ""},
+		{&q.version, "version", ""},
+		{&q.raiseVersion, "raise_version", "value"},
 	}, {
 		{&q.claimSet, "claim_set", "queue, limit, now, horizon, until, owner, epoch"},
 		{&q.next, "next", "queue"},

@@ -1,6 +1,29 @@
 package sqlstore
 
-import "sync"
+import (
+	"context"
+	"sync"
+)
+
+// ahead is by how much the stored high-water mark is ahead of the versions in use: a minute of them, so that each process
+// writes it about once a minute.
+const ahead = 60_000_000
+
+// newMark returns the high-water mark that must be stored before the versions in use are, if it must.
+func (s *Store) newMark() (value int64, raise bool) {
+	last := s.versions.Last()
+	return last + ahead, s.q.raiseVersion != nil && last > s.marked.Load()
+}
+
+// Recover reads the high-water mark that earlier processes left: versions go on from there.
+func (s *Store) Recover(ctx context.Context) error {
+	return s.read(ctx, "recover", func(w *work) error {
+		var value int64
+		_, err := w.first(w.q.version, []any{&value})
+		s.versions.Saw(value)
+		return err
+	})
+}
 
 // rows names rows for databases in which several processes write: each takes a block of names at a time.
 type rows struct {

@@ -103,7 +103,15 @@ func (s *Store) putSet(ctx context.Context, now time.Time, p *put) (left []int, 
 		return err
 	}}
 	check := Step{Query: s.q.checkSet, Args: []any{columns[column("queue")], columns[column("id")], columns[column("dedup_key")], w.now}}
-	err = s.batch(ctx, "put", insert, check)
+	steps := []Step{insert, check}
+	value, raise := s.newMark()
+	if raise {
+		steps = append(steps, Step{Query: s.q.raiseVersion, Args: []any{value}})
+	}
+	err = s.batch(ctx, "put", steps...)
+	if err == nil && raise {
+		s.marked.Store(value)
+	}
 	if errors.Is(err, ErrRefused) {
 		clear(stored)
 		err = nil

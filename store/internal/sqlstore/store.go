@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"github.com/belfryhq/belfry/store"
@@ -19,6 +20,7 @@ type Store struct {
 	take     Taker
 	versions Versions
 	rows     rows
+	marked   atomic.Int64            // the high-water mark of versions that is stored for sure
 	wake     func([]store.QueueHint) // nil: nobody listens
 }
 
@@ -105,10 +107,14 @@ func (w *work) first(q *Query, dest []any, args ...any) (bool, error) {
 
 // number gives new records their first versions and names of their rows.
 func (w *work) number(records []*record) error {
-	return w.numberBy(records, func() (first int64, err error) {
+	err := w.numberBy(records, func() (first int64, err error) {
 		_, err = w.first(w.q.rows, []any{&first})
 		return first, err
 	})
+	if value, raise := w.newMark(); raise && err == nil {
+		_, err = w.exec(w.q.raiseVersion, value)
+	}
+	return err
 }
 
 // numberBy does that with names from more, which gives the first of a block of names.

@@ -149,7 +149,9 @@ CREATE TABLE {t}counters (
 	value bigint NOT NULL
 );
 
-INSERT INTO {t}counters VALUES ('revision', 0);
+INSERT INTO {t}counters VALUES
+	('revision', 0),  -- of the docs
+	('version', 0);   -- no message has a larger one
 
 -- Names of rows, taken by a thousand.
 CREATE SEQUENCE {t}rows INCREMENT 1000;

@@ -31,3 +31,11 @@ UPDATE {t}counters SET value = value + 1 WHERE name = 'revision'
 
 -- name: rows()
 SELECT nextval('{t}rows')
+
+-- No message has a larger version than this.
+
+-- name: version()
+SELECT value FROM {t}counters WHERE name = 'version'
+
+-- name: raise_version(value)
+UPDATE {t}counters SET value = greatest(value, :value::bigint) WHERE name = 'version'
