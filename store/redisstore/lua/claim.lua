@@ -110,9 +110,6 @@ local function next_of(q, lines)
     local at = tonumber(got[2] or NEVER)
     if at < first then
       first = at
-      if first <= now then
-        break
-      end
     end
   end
   return first
