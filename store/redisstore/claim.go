@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"time"
 
@@ -70,8 +71,7 @@ type claimCall struct {
 	call
 	targets
 	wants   []want
-	keyed   bool
-	claimed int
+	claimed int // how many it may give
 }
 
 // want is a queue of a call and how many messages it asks for.
@@ -115,7 +115,7 @@ func (c *claiming) keyCalls() []*claimCall {
 		group := c.s.group(key.Queue)
 		one := open[group]
 		if one == nil || one.claimed == maxMessages {
-			one = &claimCall{call: call{script: c.s.scripts.claim, write: true, args: append(append([]any{}, c.head...), 0)}, keyed: true}
+			one = &claimCall{call: call{script: c.s.scripts.claim, write: true, args: append(append([]any{}, c.head...), 0)}}
 			open[group] = one
 			calls = append(calls, one)
 		}
@@ -155,33 +155,33 @@ var errClaimAnswer = errors.New("script claim gave an answer of another form")
 // read reads the answer of a call. It returns the queues to go on with.
 func (c *claiming) read(one *claimCall) ([]int, error) {
 	answer := one.list()
-	if len(answer) != 3 || len(asList(answer[0])) != 2 || len(asList(answer[2])) != 4*len(one.wants) {
+	if len(answer) != 4 || len(asList(answer[0])) != 2 || len(asList(answer[2])) != 5*len(one.wants) {
 		return nil, errClaimAnswer
 	}
 	c.storeNow = serverTime(asList(answer[0]))
-	messages, told := asList(answer[1]), asList(answer[2])
-	if one.keyed {
-		more, err := readClaimed(messages, one.names)
-		c.byKey = append(c.byKey, more...)
-		return nil, err
-	}
-	var again []int
-	for j, w := range one.wants {
-		queue := one.number(c.s.keys, c.claim.Queues[w.queue].Queue)
-		n := 0
-		for n < len(messages) && asInt(messages[n]) == int64(queue) && n/4 < w.limit {
-			n += 4
-		}
-		more, err := readClaimed(messages[:n], one.names)
+	messages, told, keyed := asList(answer[1]), asList(answer[2]), asList(answer[3])
+	for i := 0; i+3 < len(keyed); i += 4 {
+		more, err := readClaimed(nil, keyed[i+1:i+4], one.names[asInt(keyed[i])-1])
 		if err != nil {
 			return nil, err
 		}
-		messages = messages[n:]
-		c.byQueue[w.queue] = append(c.byQueue[w.queue], more...)
-		c.left[w.queue] -= len(more)
-		c.tell(w.queue, told[4*j:])
-		cut := asInt(told[4*j+3]) == 1
-		if c.left[w.queue] > 0 && (cut || w.limit == maxMessages && len(more) == w.limit) {
+		c.byKey = append(c.byKey, more...)
+	}
+	var again []int
+	for j, w := range one.wants {
+		n := int(asInt(told[5*j]))
+		if 3*n > len(messages) {
+			return nil, errClaimAnswer
+		}
+		var err error
+		if c.byQueue[w.queue], err = readClaimed(c.byQueue[w.queue], messages[:3*n], c.claim.Queues[w.queue].Queue); err != nil {
+			return nil, err
+		}
+		messages = messages[3*n:]
+		c.left[w.queue] -= n
+		c.tell(w.queue, told[5*j+1:])
+		cut := asInt(told[5*j+4]) == 1
+		if c.left[w.queue] > 0 && (cut || w.limit == maxMessages && n == w.limit) {
 			again = append(again, w.queue)
 		}
 	}
@@ -197,19 +197,16 @@ func (c *claiming) tell(queue int, told []any) {
 	c.next[queue] = next
 }
 
-// readClaimed reads messages with their queues, ids, heads and bodies.
-func readClaimed(list []any, queues []string) ([]store.Message, error) {
-	if len(list) == 0 {
-		return nil, nil
-	}
-	messages := make([]store.Message, len(list)/4)
-	for i := range messages {
-		at, m := list[4*i:], &messages[i]
-		m.Queue, m.ID = queues[asInt(at[0])-1], asText(at[1])
-		if _, err := readHead(asText(at[2]), m); err != nil {
+// readClaimed appends messages of a queue of which it is given ids, heads and bodies.
+func readClaimed(messages []store.Message, list []any, queue string) ([]store.Message, error) {
+	messages = slices.Grow(messages, len(list)/3)
+	for i := 0; i+2 < len(list); i += 3 {
+		messages = append(messages, store.Message{Queue: queue, ID: asText(list[i])})
+		m := &messages[len(messages)-1]
+		if _, err := readHead(asText(list[i+1]), m); err != nil {
 			return nil, err
 		}
-		if err := readBody(asText(at[3]), m); err != nil {
+		if err := readBody(asText(list[i+2]), m); err != nil {
 			return nil, err
 		}
 	}

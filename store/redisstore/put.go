@@ -123,8 +123,18 @@ type putting struct {
 type putCall struct {
 	call
 	targets
-	at    []int // which messages
-	bytes int
+	at     []int // which messages
+	queues []int // the number of the queue of each
+	bytes  int
+	run    run
+}
+
+// run is the last run of messages of one queue and priority in a call.
+type run struct {
+	queue    int
+	priority int32
+	count    int // the argument that tells how many they are
+	n        int
 }
 
 func (p *putting) call(mode int) *putCall {
@@ -133,9 +143,15 @@ func (p *putting) call(mode int) *putCall {
 
 // add adds a message to the call.
 func (c *putCall) add(k keyspace, i int, m *store.Message, now int64) {
-	c.at = append(c.at, i)
+	queue := c.number(k, m.Queue)
+	c.at, c.queues = append(c.at, i), append(c.queues, queue)
 	c.bytes += size(m)
-	c.args = append(c.args, c.number(k, m.Queue))
+	if c.run.n == 0 || c.run.queue != queue || c.run.priority != m.Priority {
+		c.args = append(c.args, queue, m.Priority, 0)
+		c.run = run{queue: queue, priority: m.Priority, count: len(c.args) - 1}
+	}
+	c.run.n++
+	c.args[c.run.count] = c.run.n
 	c.args = appendMessage(c.args, m, now)
 	c.call.keys = c.targets.keys
 }
@@ -152,12 +168,14 @@ func appendMessage(args []any, m *store.Message, now int64) []any {
 	history, kept := appendHistory(nil, m.History)
 	head := appendHead(make([]byte, 0, 200+len(m.LastError)), m, created, now, kept)
 	body := appendBody(make([]byte, 0, size(m)), m)
-	return append(args, m.ID, head, body, visible, millis(m.FireAt), created, extra(history, m.Gate))
+	return append(args, m.ID, head, body, visible, millis(m.FireAt), created, extra(m, history))
 }
 
-// extra returns what few messages have: history and gate.
-func extra(history []byte, g *store.Gate) any {
-	if len(history) == 0 && g == nil {
+// extra returns what few messages have: history and gate. It is empty for a plain message: one that is scheduled and that
+// nothing but the indexes of every live message knows of.
+func extra(m *store.Message, history []byte) any {
+	g := m.Gate
+	if len(history) == 0 && g == nil && m.Group == "" && m.Parent == "" && m.DedupKey == "" && !m.State.Finished() {
 		return ""
 	}
 	var ids strings.Builder
@@ -231,31 +249,47 @@ func btoi(b bool) int {
 	return 0
 }
 
+// errPutAnswer: a script's answer has not the form that it should.
+var errPutAnswer = errors.New("script put gave an answer of another form")
+
 // read reads the answer of a call.
 func (p *putting) read(c *putCall) error {
 	answer := c.list()
-	if len(answer) != 2 || len(asList(answer[0])) != len(c.at) {
-		return fmt.Errorf("script put gave no answer for each message")
+	if len(answer) != 2 || len(asList(answer[0]))%2 != 1 {
+		return errPutAnswer
 	}
-	for j, one := range asList(answer[0]) {
-		i := c.at[j]
-		version, stored := one.(int64)
+	results := asList(answer[0])
+	common := p.common(results[len(results)-1])
+	for _, i := range c.at {
+		p.results[i] = common
+	}
+	for j := 0; j+1 < len(results); j += 2 {
+		n := asInt(results[j])
+		if n < 0 || n >= int64(len(c.at)) {
+			return errPutAnswer
+		}
+		version, stored := results[j+1].(int64)
 		if stored {
-			p.results[i] = store.PutResult{Version: version}
+			p.results[c.at[n]] = store.PutResult{Version: version}
 			continue
 		}
-		result, err := refusal(asList(one), c.queueOf(j))
+		result, err := refusal(asList(results[j+1]), c.names[c.queues[n]-1])
 		if err != nil {
 			return err
 		}
-		p.results[i] = result
+		p.results[c.at[n]] = result
 	}
 	p.opened = append(p.opened, openedGates(answer[1], c.names)...)
 	return nil
 }
 
-// queueOf returns the queue of the call's message.
-func (c *putCall) queueOf(j int) string { return c.names[c.args[4+8*j].(int)-1] }
+// common returns the result of all messages of a call that have none of their own: a version, or that they were aborted.
+func (p *putting) common(answer any) store.PutResult {
+	if version, stored := answer.(int64); stored {
+		return store.PutResult{Version: version}
+	}
+	return store.PutResult{Err: store.ErrAborted}
+}
 
 // refusal reads why a message was refused.
 func refusal(answer []any, queue string) (store.PutResult, error) {

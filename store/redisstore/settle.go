@@ -2,6 +2,7 @@ package redisstore
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"time"
@@ -157,7 +158,20 @@ func (p *settling) call(look bool) *settleCall {
 func (p *settling) add(c *settleCall, i int, follow []store.Message) {
 	st := &p.settlements[i]
 	c.at = append(c.at, i)
-	release := btoi(st.Outcome == store.OutcomeRelease)
+	c.args = append(c.args, c.number(p.s.keys, st.Token.Queue), st.Token.ID, st.Token.Version, int(st.Outcome.State()), p.detail(st), len(follow))
+	for j := range follow {
+		c.args = append(c.args, c.number(p.s.keys, follow[j].Queue))
+		c.args = appendMessage(c.args, &follow[j], p.now.millis)
+	}
+	c.call.keys = c.targets.keys
+}
+
+// detail returns what few settlements that remove their message have, and all others.
+func (p *settling) detail(st *store.Settlement) any {
+	removed := st.Outcome.State().Finished() && millis(st.PurgeAt) <= p.now.millis
+	if removed && st.Content == nil {
+		return "" // nothing that it sets is kept
+	}
 	var attempt, head, body []byte
 	if st.Attempt != nil {
 		attempt = appendAttempt(nil, st.Attempt)
@@ -166,13 +180,14 @@ func (p *settling) add(c *settleCall, i int, follow []store.Message) {
 		head = appendHead(nil, st.Content, unset, p.now.millis, 0)
 		body = appendBody(make([]byte, 0, size(st.Content)), st.Content)
 	}
-	c.args = append(c.args, c.number(p.s.keys, st.Token.Queue), st.Token.ID, st.Token.Version, int(st.Outcome.State()), release,
-		millis(st.At), millis(st.PurgeAt), st.Error, attempt, head, body, len(follow))
-	for j := range follow {
-		c.args = append(c.args, c.number(p.s.keys, follow[j].Queue))
-		c.args = appendMessage(c.args, &follow[j], p.now.millis)
+	b := make([]byte, 0, 40+len(st.Error)+len(attempt)+len(head)+len(body))
+	b = append(b, byte(btoi(st.Outcome == store.OutcomeRelease)))
+	b = appendDouble(appendDouble(b, millis(st.At)), millis(st.PurgeAt))
+	b = append(binary.LittleEndian.AppendUint32(b, uint32(len(st.Error))), st.Error...)
+	for _, part := range [...][]byte{attempt, head, body} {
+		b = append(binary.LittleEndian.AppendUint32(b, uint32(len(part))), part...)
 	}
-	c.call.keys = c.targets.keys
+	return b
 }
 
 // flush runs the calls that were collected. Queues that get follow-ups and are new are registered first.

@@ -54,21 +54,6 @@ local function stands(q, id, h)
   return byte(h, 22) < DONE or call('EXISTS', q.at .. 'k:' .. id) == 1
 end
 
--- obstacle tells what keeps a message out: a reason, and who.
-local function obstacle(q, now, overwrite, id, old_head, old, new)
-  if old and not overwrite then
-    return EXISTS, id, old_head
-  elseif old and in_flight(old, now) then
-    return INFLIGHT, id, old_head
-  end
-  if holds(new, now) then
-    local other, other_head = holder(q, new.dedup, id, now)
-    if other then
-      return DUPLICATE, other, other_head
-    end
-  end
-end
-
 -- accept stores a message or says why not: it returns its version, or what refused returns.
 -- m is {id, head, body, VisibleAt, FireAt, CreatedAt, extra}, the instants as texts.
 local function accept(q, now, micros, overwrite, m)
@@ -77,28 +62,19 @@ local function accept(q, now, micros, overwrite, m)
   if old_head and not overwrite and stands(q, id, old_head) then
     return refused(EXISTS, q, id, old_head)
   end
-  local priority, flags, state = unpick('<i4BB', m[2], 17)
-  if not old_head and flags == 0 and state == SCHEDULED and m[7] == '' then
-    local v = first_version(q, micros)
-    local h = pack('<d', v) .. sub(m[2], 9)
-    touch(q, id)
-    q.heads[id] = h
-    push2(q.set, 'h', id, h)
-    push2(q.set, 'b', id, m[3])
-    push2(q.add, 'z' .. priority, m[4], id)
-    push2(q.add, 'c', m[6], id)
-    push2(q.add, 'f', m[5], id)
-    came(q, priority)
-    return v
-  end
   local old, new = old_head and decode(old_head), decode(m[2])
   local extra = { history = '', ids = '', group = '' }
   if m[7] ~= '' then
     extra.history, extra.ids, extra.group = unpick('<I4c0I4c0I4c0', m[7])
   end
-  local why, other, other_head = obstacle(q, now, true, id, old_head, old, new)
-  if why then
-    return refused(why, q, other, other_head)
+  if old and in_flight(old, now) then
+    return refused(INFLIGHT, q, id, old_head)
+  end
+  if holds(new, now) then
+    local other, other_head = holder(q, new.dedup, id, now)
+    if other then
+      return refused(DUPLICATE, q, other, other_head)
+    end
   end
   if old then
     abandon(q, id, old)

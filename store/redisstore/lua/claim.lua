@@ -4,9 +4,10 @@
 -- bytes; the owner; how many bytes of messages are enough; how many addresses, then queue and id of each; then for each
 -- queue to claim from: queue, limit, concurrency, microseconds of the rate, burst.
 --
--- Returns {TIME, messages, queues}: messages holds queue, id, head and body of each; queues holds for each queue the
--- next instant, whether it was limited, the microsecond at which the rate allows the next claim or 0, and 1 if there
--- may be more to take that was not taken because of the bytes.
+-- Returns {TIME, messages, told, keyed}: messages holds id, head and body of each, in the order of the queues; told holds
+-- for each queue how many of them are its own, the next instant, whether it was limited, the microsecond at which the
+-- rate allows the next claim or 0, and 1 if there may be more to take that was not taken because of the bytes; keyed
+-- holds queue, id, head and body of what was claimed by address.
 
 local now, micros, horizon, lease_end = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
 local enough = tonumber(ARGV[7])
@@ -14,38 +15,44 @@ local UNTIL = ARGV[4]
 -- What a claim makes of the middle of every head: state, stop mark, VisibleAt, UpdatedAt, incarnation, owner.
 local LEASE = pack('<BBddc8Bc0', LEASED, 0, lease_end, now, ARGV[5], #ARGV[6], ARGV[6])
 
-local messages, bytes = {}, 0
+local messages, keyed, bytes = {}, {}, 0
 
--- lease takes messages of a queue, of which it is given ids and priorities, at most a hundred.
-local function lease(q, ids, priorities)
-  load(q, ids)
-  local bodies, heads = call('HMGET', q.at .. 'b', unpack(ids)), q.heads
-  for i = 1, #ids do
-    local id, body = ids[i], bodies[i]
+-- lease takes messages of a queue, at most a hundred of the ids from the first on, and appends id, head and body of each
+-- to out. Priorities has that of each id.
+local function lease(q, ids, priorities, first, out)
+  local last = math.min(first + 99, #ids)
+  local bodies, heads = call('HMGET', q.at .. 'b', unpack(ids, first, last)), q.heads
+  local set, leased, line, priority, z = list(q.set, 'h'), list(q.add, 'l'), nil, nil, 0
+  local s, l, n = #set, #leased, #out
+  for i = first, last do
+    local id, body = ids[i], bodies[i - first + 1]
     local h = heads[id]
     local v, claims = unpick('<dd', h)
     h = pack('<dd', v + 1, claims + 1) .. sub(h, 17, 21) .. LEASE .. sub(h, 49 + byte(h, 48))
     heads[id] = h
-    push2(q.set, 'h', id, h)
-    push2(q.add, 'z' .. priorities[i], UNTIL, id)
-    push2(q.add, 'l', UNTIL, id)
-    local n = #messages
-    messages[n + 1], messages[n + 2], messages[n + 3], messages[n + 4] = q.n, id, h, body
+    if priorities[i] ~= priority then
+      priority = priorities[i]
+      line = list(q.add, 'z' .. priority)
+      z = #line
+    end
+    s, l, z, n = s + 2, l + 2, z + 2, n + 3
+    set[s - 1], set[s] = id, h
+    line[z - 1], line[z] = UNTIL, id
+    leased[l - 1], leased[l] = UNTIL, id
+    out[n - 2], out[n - 1], out[n] = id, h, body
     bytes = bytes + #body
   end
+  q.dirty[ids[first]] = true
 end
 
--- lease_first leases as many of the messages as their bytes allow, and tells how many and whether some were left.
-local function lease_first(q, ids, priorities)
+-- lease_all leases as many of the messages as their bytes allow, and tells how many and whether some were left.
+local function lease_all(q, ids, priorities)
+  load(q, ids)
   for i = 1, #ids, 100 do
     if i > 1 and bytes > enough then
       return i - 1, 1
     end
-    local some, theirs = {}, {}
-    for j = i, math.min(i + 99, #ids) do
-      some[#some + 1], theirs[#theirs + 1] = ids[j], priorities[j]
-    end
-    lease(q, some, theirs)
+    lease(q, ids, priorities, i, messages)
   end
   return #ids, 0
 end
@@ -123,7 +130,8 @@ for i = 9, at - 1, 2 do
     local m = decode(h)
     if is_live(m) and m.visible <= now then
       touch(q, id)
-      lease(q, { id }, { m.priority })
+      keyed[#keyed + 1] = q.n
+      lease(q, { id }, { m.priority }, 1, keyed)
     end
   end
 end
@@ -148,10 +156,10 @@ for i = at, #ARGV, 5 do
   if slots > 0 and bytes > enough then
     more = 1
   elseif slots > 0 and #lines > 0 then
-    taken, more = lease_first(q, due(q, lines, slots))
+    taken, more = lease_all(q, due(q, lines, slots))
     if taken < slots and horizon > now and more == 0 then
       local n
-      n, more = lease_first(q, ahead(q, lines, slots - taken))
+      n, more = lease_all(q, ahead(q, lines, slots - taken))
       taken = taken + n
     end
     flush(q)
@@ -168,6 +176,6 @@ for i = at, #ARGV, 5 do
     end
   end
   local n = #told
-  told[n + 1], told[n + 2], told[n + 3], told[n + 4] = first, limited, free, more
+  told[n + 1], told[n + 2], told[n + 3], told[n + 4], told[n + 5] = taken, first, limited, free, more
 end
-return { call('TIME'), messages, told }
+return { call('TIME'), messages, told, keyed }

@@ -8,10 +8,10 @@ local now, till = tonumber(ARGV[1]), ARGV[2]
 local END = till ~= '' and pack('<d', tonumber(till))
 local ids, held = {}, {}
 for i = 3, #ARGV, 3 do
-  push(ids, queue(ARGV[i]).n, ARGV[i + 1])
+  push(ids, ARGV[i], ARGV[i + 1])
 end
-for n, list in pairs(ids) do
-  load(queue(n), list)
+for number, theirs in pairs(ids) do
+  load(queue(number), theirs)
 end
 for i = 3, #ARGV, 3 do
   local q, id = queue(ARGV[i]), ARGV[i + 1]

@@ -2,7 +2,7 @@
 --
 -- ARGV: "1" with payloads, else "0"; then ids. Returns head and body of each; both are empty where nothing is left.
 
-local q, whole, ids, out = queue(1), ARGV[1] == '1', {}, {}
+local q, whole, ids, out = queue('1'), ARGV[1] == '1', {}, {}
 for i = 2, #ARGV do
   ids[#ids + 1] = ARGV[i]
 end

@@ -6,7 +6,7 @@
 
 local now, owner, epoch, n = tonumber(ARGV[1]), ARGV[2], tonumber(ARGV[3]), 0
 for i = 1, #KEYS / 2 do
-  local q = queue(i)
+  local q = queue(tostring(i))
   local ids = call('ZRANGE', q.at .. 'l', 0, -1)
   load(q, ids)
   for j = 1, #ids do

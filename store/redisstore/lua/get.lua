@@ -2,7 +2,7 @@
 --
 -- ARGV: id. Returns {head, body, history}, or nothing.
 
-local q, id = queue(1), ARGV[1]
+local q, id = queue('1'), ARGV[1]
 local h = head(q, id)
 if not h then
   return false

@@ -2,4 +2,4 @@
 --
 -- ARGV: now, dedup key. Returns the id, or nothing.
 
-return holder(queue(1), ARGV[2], nil, tonumber(ARGV[1])) or false
+return holder(queue('1'), ARGV[2], nil, tonumber(ARGV[1])) or false

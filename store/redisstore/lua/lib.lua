@@ -23,14 +23,14 @@ local STEP = 4000
 
 local queues = {}
 
--- queue returns the unit of work on a queue.
-local function queue(n)
-  n = tonumber(n)
-  local q = queues[n]
+-- queue returns the unit of work on a queue, of which it is given the number as a text.
+local function queue(number)
+  local q = queues[number]
   if not q then
+    local n = tonumber(number)
     q = { n = n, at = sub(KEYS[2 * n - 1], 1, -2), heads = {}, dirty = {}, texts = {}, written = {},
-      set = {}, del = {}, add = {}, rem = {}, gone = {}, lines = {}, spent = 0, top = 0 }
-    queues[n] = q
+      set = {}, del = {}, add = {}, rem = {}, ended = {}, gone = {}, lines = {}, spent = 0, top = 0 }
+    queues[number] = q
   end
   return q
 end
@@ -104,25 +104,27 @@ local function without(list, id)
   return #rest > 0 and table.concat(rest)
 end
 
+-- list returns the list under a key.
+local function list(lists, key)
+  local l = lists[key]
+  if not l then
+    l = {}
+    lists[key] = l
+  end
+  return l
+end
+
 -- push and push2 append to the list under a key.
 local function push(lists, key, a)
-  local list = lists[key]
-  if not list then
-    list = {}
-    lists[key] = list
-  end
-  list[#list + 1] = a
+  local l = list(lists, key)
+  l[#l + 1] = a
 end
 
 local function push2(lists, key, a, b)
-  local list = lists[key]
-  if not list then
-    list = {}
-    lists[key] = list
-  end
-  local n = #list
-  list[n + 1] = a
-  list[n + 2] = b
+  local l = list(lists, key)
+  local n = #l
+  l[n + 1] = a
+  l[n + 2] = b
 end
 
 -- send gives a command all values of each list, in as many calls as it takes.
@@ -136,6 +138,9 @@ end
 
 -- flush sends all writes that were collected for a queue.
 local function flush(q)
+  if next(q.dirty) == nil and next(q.written) == nil then
+    return
+  end
   for hash, fields in pairs(q.written) do
     for field, value in pairs(fields) do
       if value then
@@ -144,6 +149,10 @@ local function flush(q)
         push(q.del, hash, field)
       end
     end
+  end
+  if #q.ended > 0 then
+    send(q, 'HDEL', { h = q.ended, b = q.ended })
+    send(q, 'ZREM', { c = q.ended, f = q.ended, l = q.ended })
   end
   send(q, 'HSET', q.set)
   send(q, 'HDEL', q.del)
@@ -165,13 +174,20 @@ local function flush(q)
     end
     q.spent = 0
   end
-  q.dirty, q.written, q.set, q.del, q.add, q.rem, q.gone, q.lines = {}, {}, {}, {}, {}, {}, {}, {}
+  q.dirty, q.written, q.set, q.del, q.add, q.rem, q.ended, q.gone, q.lines = {}, {}, {}, {}, {}, {}, {}, {}, {}
 end
 
 local function flush_all()
   for _, q in pairs(queues) do
     flush(q)
   end
+end
+
+-- end_plain removes a message that nothing but the indexes of every live message knows of, and that is leased.
+local function end_plain(q, id, priority)
+  q.heads[id] = false
+  q.ended[#q.ended + 1] = id
+  push(q.rem, 'z' .. priority, id)
 end
 
 -- touch is called before a message is written.

@@ -10,7 +10,7 @@
 -- Returns {1, rows}: all that matches, in no order; or {0, rows, key, id}: what matches in the next stretch, in order, and
 -- its last place, whose id is "" at the end. Rows are key and id of each; in a count their number.
 
-local q, count, order, desc = queue(1), ARGV[1] == '1', ARGV[2], ARGV[3] == '1'
+local q, count, order, desc = queue('1'), ARGV[1] == '1', ARGV[2], ARGV[3] == '1'
 local from, from_key, from_id = tonumber(ARGV[4]), ARGV[5], ARGV[6]
 local want, few = tonumber(ARGV[7]), tonumber(ARGV[8])
 local states, kind, parent, group, least, greatest = ARGV[9], ARGV[10], ARGV[11], ARGV[12], ARGV[13], ARGV[14]

@@ -6,16 +6,16 @@
 
 local now, ids, n = tonumber(ARGV[1]), {}, 0
 for i = 2, #ARGV, 2 do
-  push(ids, queue(ARGV[i]).n, ARGV[i + 1])
+  push(ids, ARGV[i], ARGV[i + 1])
 end
-for number, list in pairs(ids) do
+for number, theirs in pairs(ids) do
   local q = queue(number)
-  load(q, list)
-  for i = 1, #list do
-    local h = q.heads[list[i]]
+  load(q, theirs)
+  for i = 1, #theirs do
+    local h = q.heads[theirs[i]]
     local old = h and decode(h)
     if old and not is_live(old) and old.purge <= now then
-      write(q, list[i], old, nil)
+      write(q, theirs[i], old, nil)
       n = n + 1
     end
   end

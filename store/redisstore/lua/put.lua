@@ -1,62 +1,95 @@
 -- Accepts messages (store.Line.Put). After lib.lua and accept.lua.
 --
 -- ARGV: now; now in microseconds; mode: 1 Overwrite, 2 Atomic, 4 only look whether an atomic batch would be stored;
--- "1" if the names of the queues have just been registered, else "0"; then for each message: queue, id, head, body,
--- VisibleAt, FireAt, CreatedAt, extra: "" or the lengths and texts of history, ids and group of the gate.
+-- "1" if the names of the queues have just been registered, else "0"; then runs of messages of one queue and priority:
+-- queue, priority, how many, and for each: id, head, body, VisibleAt, FireAt, CreatedAt, extra. Extra is "" for a message
+-- that is scheduled and has no dedup key, group, parent, gate or history; else the lengths and texts of history, ids and
+-- group of the gate.
 --
--- Returns an integer, the number of a queue whose name is not registered, when nothing was done; else a list with one
--- element for each message: its version, or {reason, id, head, body} of what keeps it out; the list of an atomic batch
--- that was not stored holds {4} for the others. A second list tells of gates that opened: queue, instant, ….
+-- Returns an integer, the number of a queue whose name is not registered, when nothing was done; else {results, opened}:
+-- results holds, for those messages that were not stored with the version that follows, number from 0 and result: another
+-- version, or {reason, id, head, body} of what keeps the message out; {4} for the others of an atomic batch that was not
+-- stored. At last comes the version of all others. Opened tells of gates: queue, instant, ….
 
 local now, micros, mode, registered = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3]), ARGV[4] == '1'
 local overwrite, atomic, look = mode % 2 == 1, mode % 4 >= 2, mode >= 4
-local messages, ids = {}, {}
-for i = 5, #ARGV, 8 do
-  local n, id = tonumber(ARGV[i]), ARGV[i + 1]
-  messages[#messages + 1] = { id, ARGV[i + 2], ARGV[i + 3], ARGV[i + 4], ARGV[i + 5], ARGV[i + 6], ARGV[i + 7], queue(n) }
-  push(ids, n, id)
+
+-- The runs, each with its queue, priority, first argument and number of messages.
+local runs = {}
+local at = 5
+while at <= #ARGV do
+  local run = { queue(ARGV[at]), ARGV[at + 1], at + 3, tonumber(ARGV[at + 2]) }
+  runs[#runs + 1] = run
+  at = at + 3 + 7 * run[4]
 end
-for n, q in pairs(queues) do
+
+for _, q in pairs(queues) do
   local m = call('HMGET', q.at .. 'm', 'r', 'v')
   q.first = tonumber(m[2] or 0)
   if not m[1] then
     if not registered then
-      return n
+      return q.n
     end
     q.unregistered = true
   end
-  load(q, ids[n])
+end
+for i = 1, #runs do
+  local run, ids = runs[i], {}
+  for j = 1, run[4] do
+    ids[j] = ARGV[run[3] + 7 * j - 7]
+  end
+  load(run[1], ids)
+end
+
+-- message returns the arguments of a message as accept takes them.
+local function message(from)
+  return { ARGV[from], ARGV[from + 1], ARGV[from + 2], ARGV[from + 3], ARGV[from + 4], ARGV[from + 5], ARGV[from + 6] }
+end
+
+-- each calls f with queue and message of every message, until it returns something; it returns that and the number.
+local function each(f)
+  local number = 0
+  for i = 1, #runs do
+    local run = runs[i]
+    for j = 1, run[4] do
+      local result = f(run[1], message(run[3] + 7 * j - 7))
+      if result then
+        return result, number
+      end
+      number = number + 1
+    end
+  end
 end
 
 -- foresee tells which message of an atomic batch would be refused, and why. It writes nothing.
 local function foresee()
   local stored, holders = {}, {}
-  for i = 1, #messages do
-    local m = messages[i]
-    local q, id, new = m[8], m[1], decode(m[2])
+  return each(function(q, m)
+    local id, new = m[1], decode(m[2])
     local mine, keys = stored[q] or {}, holders[q] or {}
     stored[q], holders[q] = mine, keys
     if mine[id] then
       if not overwrite then
-        return i, { EXISTS, id, m[2], sub(m[3], 1, 4 + unpick('<I4', m[3])) }
+        return { EXISTS, id, m[2], sub(m[3], 1, 4 + unpick('<I4', m[3])) }
       end
     else
       local h = head(q, id)
       if h and (overwrite or stands(q, id, h)) then
-        local why = obstacle(q, now, overwrite, id, h, decode(h), { dedup = '' })
-        if why then
-          return i, refused(why, q, id, h)
+        if not overwrite then
+          return refused(EXISTS, q, id, h)
+        elseif in_flight(decode(h), now) then
+          return refused(INFLIGHT, q, id, h)
         end
       end
     end
     if holds(new, now) then
       local earlier = keys[new.dedup]
       if earlier and earlier[1] ~= id then
-        return i, { DUPLICATE, earlier[1], earlier[2], sub(earlier[3], 1, 4 + unpick('<I4', earlier[3])) }
+        return { DUPLICATE, earlier[1], earlier[2], sub(earlier[3], 1, 4 + unpick('<I4', earlier[3])) }
       end
       local other, other_head = holder(q, new.dedup, id, now)
       if other and not mine[other] then
-        return i, refused(DUPLICATE, q, other, other_head)
+        return refused(DUPLICATE, q, other, other_head)
       end
     end
     local before = mine[id]
@@ -67,25 +100,71 @@ local function foresee()
     if holds(new, now) then
       keys[new.dedup] = m
     end
+  end)
+end
+
+if atomic or look then
+  local why, number = foresee()
+  if why then
+    return { { number, why, { ABORTED } }, {} }
+  elseif look then
+    return { { 0 }, {} }
   end
 end
 
-local results = {}
-if atomic or look then
-  local at, why = foresee()
-  if at or look then
-    for i = 1, #messages do
-      results[i] = at and { ABORTED } or 0
+local results, number, common = {}, 0, nil
+
+-- store_run stores the messages of a run: new plain ones at once, the others by accept.
+local function store_run(q, priority, from, count)
+  local heads, dirty = q.heads, q.dirty
+  local v = first_version(q, micros)
+  common = common or v
+  local version = pack('<d', v)
+  local set_h, set_b, line, created, fire = list(q.set, 'h'), list(q.set, 'b'), list(q.add, 'z' .. priority), list(q.add, 'c'), list(q.add, 'f')
+  local n, z = #set_h, #line
+  for i = from, from + 7 * count - 1, 7 do
+    local id = ARGV[i]
+    if ARGV[i + 6] ~= '' or heads[id] or dirty[id] then
+      return i - from
     end
-    if at then
-      results[at] = why
+    local h = version .. sub(ARGV[i + 1], 9)
+    heads[id], dirty[id] = h, true
+    n, z = n + 2, z + 2
+    set_h[n - 1], set_h[n] = id, h
+    set_b[n - 1], set_b[n] = id, ARGV[i + 2]
+    line[z - 1], line[z] = ARGV[i + 3], id
+    fire[n - 1], fire[n] = ARGV[i + 4], id
+    created[n - 1], created[n] = ARGV[i + 5], id
+    if v ~= common then
+      results[#results + 1] = number
+      results[#results + 1] = v
     end
-    return { results, {} }
+    number = number + 1
   end
+  return 7 * count
 end
-for i = 1, #messages do
-  local m = messages[i]
-  results[i] = accept(m[8], now, micros, overwrite, m)
+
+for i = 1, #runs do
+  local run = runs[i]
+  local q, from, rest = run[1], run[3], run[4]
+  if q.uneven then
+    flush(q)
+    q.uneven = false
+  end
+  local plain = store_run(q, run[2], from, rest) / 7
+  if plain > 0 then
+    came(q, run[2])
+  end
+  from, rest = from + 7 * plain, rest - plain
+  while rest > 0 do
+    local result = accept(q, now, micros, overwrite, message(from))
+    if result ~= common then
+      results[#results + 1] = number
+      results[#results + 1] = result
+    end
+    number, from, rest = number + 1, from + 7, rest - 1
+    q.uneven = true -- the lists of writes differ in length
+  end
 end
 for _, q in pairs(queues) do
   if q.unregistered then
@@ -93,4 +172,5 @@ for _, q in pairs(queues) do
   end
   flush(q)
 end
+results[#results + 1] = common
 return { results, opened }

@@ -58,10 +58,10 @@ end
 
 local ids, results = {}, {}
 for i = 2, #ARGV, 6 do
-  push(ids, queue(ARGV[i]).n, ARGV[i + 1])
+  push(ids, ARGV[i], ARGV[i + 1])
 end
-for n, list in pairs(ids) do
-  load(queue(n), list)
+for number, theirs in pairs(ids) do
+  load(queue(number), theirs)
 end
 for i = 2, #ARGV, 6 do
   results[#results + 1] = replace(queue(ARGV[i]), ARGV[i + 1], tonumber(ARGV[i + 2]), tonumber(ARGV[i + 3]), ARGV[i + 4], ARGV[i + 5])

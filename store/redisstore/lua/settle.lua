@@ -1,15 +1,32 @@
 -- Ends leases (store.Line.Settle). After lib.lua and accept.lua.
 --
 -- ARGV: now; now in microseconds; "1" to tell only what would become of them, else "0"; "1" if the names of the queues
--- of follow-ups have just been registered, else "0"; then for each settlement: queue, id,
--- version, the state it leads to, "1" if the claim is uncounted, At, PurgeAt, error, attempt or "", head and body of
--- the content or "", how many follow-ups, and for each of these: queue, id, head, body, VisibleAt, FireAt, CreatedAt,
--- extra, as for put.lua.
+-- of follow-ups have just been registered, else "0"; then for each settlement: queue, id, version, the state it leads to,
+-- detail, how many follow-ups, and for each of these: queue, id, head, body, VisibleAt, FireAt, CreatedAt, extra, as for
+-- put.lua. Detail is "" when the message is removed at once and nothing is told of it; else whether the claim is
+-- uncounted u8, At d, PurgeAt d, and the lengths and texts of error, attempt, head and body of the content.
 --
 -- Returns an integer, the number of a queue whose name is not registered, when nothing was done; else {results, opened}:
 -- 0, LOST or DUPLICATE for each settlement; queue and instant of each gate that opened.
 
 local now, micros, look, registered = tonumber(ARGV[1]), tonumber(ARGV[2]), ARGV[3] == '1', ARGV[4] == '1'
+
+-- remove ends the lease of a plain message that is not kept. It reports whether it could.
+local function remove(q, id, version)
+  local h = head(q, id)
+  if not h or text(q, 'w', id) then
+    return false
+  end
+  local v, _, priority, flags, state = unpick('<ddi4BB', h)
+  if state ~= LEASED or v ~= version or flags ~= 0 then
+    return false
+  end
+  touch(q, id)
+  end_plain(q, id, priority)
+  left(q, priority)
+  spend(q, v)
+  return true
+end
 
 -- settle applies one settlement without its follow-ups.
 local function settle(q, id, s)
@@ -17,24 +34,11 @@ local function settle(q, id, s)
   if not h then
     return LOST
   end
-  local v, _, priority, flags, held = unpick('<ddi4BB', h)
+  local v, _, _, _, held = unpick('<ddi4BB', h)
   if held ~= LEASED or v ~= s.version then
     return LOST
   end
   local removed = s.state >= DONE and s.purge <= now
-  if removed and flags == 0 and s.head == '' and not look and not text(q, 'w', id) then
-    touch(q, id)
-    q.heads[id] = false
-    push(q.del, 'h', id)
-    push(q.del, 'b', id)
-    push(q.rem, 'z' .. priority, id)
-    push(q.rem, 'c', id)
-    push(q.rem, 'f', id)
-    push(q.rem, 'l', id)
-    left(q, priority)
-    spend(q, v)
-    return 0
-  end
   local old = decode(h)
   local new, body, history = copy(old), nil, nil
   if s.head ~= '' then
@@ -74,24 +78,18 @@ local function settle(q, id, s)
   return 0
 end
 
--- All settlements are read before the first is applied, so that heads come with one command.
-local settlements, ids, registers = {}, {}, {}
+-- Heads are read before the first settlement is applied, with one command for each queue.
+local ids, registers = {}, {}
 local i = 5
 while i <= #ARGV do
-  local s = { queue = queue(ARGV[i]), id = ARGV[i + 1], version = tonumber(ARGV[i + 2]), state = tonumber(ARGV[i + 3]),
-    release = ARGV[i + 4] == '1', at = tonumber(ARGV[i + 5]), purge = tonumber(ARGV[i + 6]), error = ARGV[i + 7],
-    attempt = ARGV[i + 8], head = ARGV[i + 9], body = ARGV[i + 10], follow = {} }
-  push(ids, s.queue.n, s.id)
-  local follows = tonumber(ARGV[i + 11])
-  i = i + 12
-  for j = 1, follows do
-    local q = queue(ARGV[i])
-    s.follow[j] = { ARGV[i + 1], ARGV[i + 2], ARGV[i + 3], ARGV[i + 4], ARGV[i + 5], ARGV[i + 6], ARGV[i + 7], q }
-    registers[q] = true
-    push(ids, q.n, ARGV[i + 1])
-    i = i + 8
+  push(ids, ARGV[i], ARGV[i + 1])
+  local follows = tonumber(ARGV[i + 5])
+  i = i + 6
+  for j = i, i + 8 * follows - 1, 8 do
+    registers[queue(ARGV[j])] = true
+    push(ids, ARGV[j], ARGV[j + 1])
   end
-  settlements[#settlements + 1] = s
+  i = i + 8 * follows
 end
 for q in pairs(registers) do
   if not registered and not call('HGET', q.at .. 'm', 'r') then
@@ -101,19 +99,39 @@ end
 for q in pairs(registered and registers or {}) do
   call('HSET', q.at .. 'm', 'r', 1)
 end
-for n, list in pairs(ids) do
-  load(queue(n), list)
+for number, theirs in pairs(ids) do
+  load(queue(number), theirs)
+end
+
+-- apply applies the settlement that begins at an argument.
+local function apply(from)
+  local q, id, version, state, detail = queue(ARGV[from]), ARGV[from + 1], tonumber(ARGV[from + 2]), tonumber(ARGV[from + 3]), ARGV[from + 4]
+  if detail == '' and not look and remove(q, id, version) then
+    return 0
+  end
+  local s = { version = version, state = state, at = UNSET, purge = UNSET, error = '', attempt = '', head = '', body = '' }
+  if detail ~= '' then
+    local release
+    release, s.at, s.purge, s.error, s.attempt, s.head, s.body = unpick('<BddI4c0I4c0I4c0I4c0', detail)
+    s.release = release == 1
+  end
+  return settle(q, id, s)
 end
 
 local results = {}
-for n = 1, #settlements do
-  local s = settlements[n]
-  results[n] = settle(s.queue, s.id, s)
-  if results[n] == 0 and not look then
-    for j = 1, #s.follow do
-      accept(s.follow[j][8], now, micros, false, s.follow[j])
+i = 5
+while i <= #ARGV do
+  local n = #results + 1
+  results[n] = apply(i)
+  local follows = tonumber(ARGV[i + 5])
+  i = i + 6
+  for j = i, i + 8 * follows - 1, 8 do
+    if results[n] == 0 and not look then
+      accept(queue(ARGV[j]), now, micros, false,
+        { ARGV[j + 1], ARGV[j + 2], ARGV[j + 3], ARGV[j + 4], ARGV[j + 5], ARGV[j + 6], ARGV[j + 7] })
     end
   end
+  i = i + 8 * follows
 end
 flush_all()
 return { results, opened }
