@@ -14,8 +14,9 @@ import (
 //	p{t}:k:ID      string   body and history of a finished message; expires by itself
 //	p{t}:zPRIORITY zset     live messages of the priority by VisibleAt
 //	p{t}:q         zset     priorities in use
-//	p{t}:l         zset     leased messages by the lease's end
-//	p{t}:c, f      zset     all messages by CreatedAt, by FireAt
+//	p{t}:l         set      leased messages
+//	p{t}:c, f      zset     messages by CreatedAt, by FireAt, but for those in the journal
+//	p{t}:j         list     the journal: ids of messages that are not yet in both of these (lib.lua)
 //	p{t}:e3, 4, 5  zset     done, dead and canceled messages by FinishedAt
 //	p{t}:p         zset     finished messages and traces by PurgeAt
 //	p{t}:g, r      zset     group or parent, a zero byte, and id, in lexical order

@@ -152,23 +152,27 @@ func (c *putCall) add(k keyspace, i int, m *store.Message, now int64) {
 	}
 	c.run.n++
 	c.args[c.run.count] = c.run.n
-	c.args = appendMessage(c.args, m, now)
+	c.args = appendMessage(c.args, m, now, true)
 	c.call.keys = c.targets.keys
 }
 
-// appendMessage appends what scripts take of a message that is put.
-func appendMessage(args []any, m *store.Message, now int64) []any {
-	created, visible := millis(m.CreatedAt), millis(m.DueAt)
+// appendMessage appends what scripts take of a message that is put, with its VisibleAt where that is asked for.
+func appendMessage(args []any, m *store.Message, now int64, visible bool) []any {
+	created, due := millis(m.CreatedAt), millis(m.DueAt)
 	if created == unset {
 		created = now
 	}
-	if visible == unset {
-		visible = millis(m.FireAt)
+	if due == unset {
+		due = millis(m.FireAt)
 	}
 	history, kept := appendHistory(nil, m.History)
 	head := appendHead(make([]byte, 0, 200+len(m.LastError)), m, created, now, kept)
 	body := appendBody(make([]byte, 0, size(m)), m)
-	return append(args, m.ID, head, body, visible, millis(m.FireAt), created, extra(m, history))
+	args = append(args, m.ID, head, body)
+	if visible {
+		args = append(args, due)
+	}
+	return append(args, extra(m, history))
 }
 
 // extra returns what few messages have: history and gate. It is empty for a plain message: one that is scheduled and that

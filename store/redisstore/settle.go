@@ -161,7 +161,7 @@ func (p *settling) add(c *settleCall, i int, follow []store.Message) {
 	c.args = append(c.args, c.number(p.s.keys, st.Token.Queue), st.Token.ID, st.Token.Version, int(st.Outcome.State()), p.detail(st), len(follow))
 	for j := range follow {
 		c.args = append(c.args, c.number(p.s.keys, follow[j].Queue))
-		c.args = appendMessage(c.args, &follow[j], p.now.millis)
+		c.args = appendMessage(c.args, &follow[j], p.now.millis, false)
 	}
 	c.call.keys = c.targets.keys
 }

@@ -46,6 +46,9 @@ var errListAnswer = errors.New("script list gave an answer of another form")
 // read reads a stretch, or all that is left where the script gave all. In a count it returns how many.
 func (st *stream) read(c *call, o sorter) (int64, error) {
 	answer := c.list()
+	if len(answer) == 1 {
+		return 0, nil // the next call goes on
+	}
 	if len(answer) < 2 {
 		return 0, errListAnswer
 	}

@@ -55,7 +55,7 @@ local function stands(q, id, h)
 end
 
 -- accept stores a message or says why not: it returns its version, or what refused returns.
--- m is {id, head, body, VisibleAt, FireAt, CreatedAt, extra}, the instants as texts.
+-- m is {id, head, body, extra}.
 local function accept(q, now, micros, overwrite, m)
   local id = m[1]
   local old_head = head(q, id)
@@ -64,8 +64,8 @@ local function accept(q, now, micros, overwrite, m)
   end
   local old, new = old_head and decode(old_head), decode(m[2])
   local extra = { history = '', ids = '', group = '' }
-  if m[7] ~= '' then
-    extra.history, extra.ids, extra.group = unpick('<I4c0I4c0I4c0', m[7])
+  if m[4] ~= '' then
+    extra.history, extra.ids, extra.group = unpick('<I4c0I4c0I4c0', m[4])
   end
   if old and in_flight(old, now) then
     return refused(INFLIGHT, q, id, old_head)

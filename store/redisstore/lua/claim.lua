@@ -22,7 +22,7 @@ local messages, keyed, bytes = {}, {}, 0
 local function lease(q, ids, priorities, first, out)
   local last = math.min(first + 99, #ids)
   local bodies, heads = call('HMGET', q.at .. 'b', unpack(ids, first, last)), q.heads
-  local set, leased, line, priority, z = list(q.set, 'h'), list(q.add, 'l'), nil, nil, 0
+  local set, leased, line, priority, z = list(q.set, 'h'), list(q.join, 'l'), nil, nil, 0
   local s, l, n = #set, #leased, #out
   for i = first, last do
     local id, body = ids[i], bodies[i - first + 1]
@@ -35,10 +35,10 @@ local function lease(q, ids, priorities, first, out)
       line = list(q.add, 'z' .. priority)
       z = #line
     end
-    s, l, z, n = s + 2, l + 2, z + 2, n + 3
+    s, l, z, n = s + 2, l + 1, z + 2, n + 3
     set[s - 1], set[s] = id, h
     line[z - 1], line[z] = UNTIL, id
-    leased[l - 1], leased[l] = UNTIL, id
+    leased[l] = id
     out[n - 2], out[n - 1], out[n] = id, h, body
     bytes = bytes + #body
   end
@@ -122,6 +122,18 @@ local function next_of(q, lines)
   return first
 end
 
+-- live_leases counts the leases of a queue that have not run out.
+local function live_leases(q)
+  local ids, n = call('SMEMBERS', q.at .. 'l'), 0
+  load(q, ids)
+  for i = 1, #ids do
+    if unpick('<d', q.heads[ids[i]], 24) > now then
+      n = n + 1
+    end
+  end
+  return n
+end
+
 local at = 9 + 2 * tonumber(ARGV[8])
 for i = 9, at - 1, 2 do
   local q, id = queue(ARGV[i]), ARGV[i + 1]
@@ -142,7 +154,7 @@ for i = at, #ARGV, 5 do
   local q, limit, concurrency, every, burst = queue(ARGV[i]), tonumber(ARGV[i + 1]), tonumber(ARGV[i + 2]), tonumber(ARGV[i + 3]), tonumber(ARGV[i + 4])
   local slots, by_rate, arrival = limit, false, nil
   if concurrency > 0 then
-    slots = math.min(slots, math.max(0, concurrency - call('ZCOUNT', q.at .. 'l', '(' .. ARGV[1], '+inf')))
+    slots = math.min(slots, math.max(0, concurrency - live_leases(q)))
   end
   if every > 0 then
     arrival = tonumber(call('HGET', q.at .. 'm', 't') or -NEVER)

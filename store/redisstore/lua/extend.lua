@@ -26,7 +26,6 @@ for i = 3, #ARGV, 3 do
         q.heads[id] = h
         push2(q.set, 'h', id, h)
         push2(q.add, 'z' .. priority, till, id)
-        push2(q.add, 'l', till, id)
       end
     end
   end

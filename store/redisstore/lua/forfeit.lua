@@ -7,7 +7,7 @@
 local now, owner, epoch, n = tonumber(ARGV[1]), ARGV[2], tonumber(ARGV[3]), 0
 for i = 1, #KEYS / 2 do
   local q = queue(tostring(i))
-  local ids = call('ZRANGE', q.at .. 'l', 0, -1)
+  local ids = call('SMEMBERS', q.at .. 'l')
   load(q, ids)
   for j = 1, #ids do
     local old = decode(q.heads[ids[j]])

@@ -29,7 +29,7 @@ local function queue(number)
   if not q then
     local n = tonumber(number)
     q = { n = n, at = sub(KEYS[2 * n - 1], 1, -2), heads = {}, dirty = {}, texts = {}, written = {},
-      set = {}, del = {}, add = {}, rem = {}, ended = {}, gone = {}, lines = {}, spent = 0, top = 0 }
+      set = {}, del = {}, add = {}, rem = {}, join = {}, part = {}, new = {}, ended = {}, gone = {}, lines = {}, spent = 0, top = 0 }
     queues[number] = q
   end
   return q
@@ -136,6 +136,51 @@ local function send(q, command, lists)
   end
 end
 
+-- The indexes by CreatedAt and FireAt (c and f) are for lists alone, and most messages are gone before anybody lists. So
+-- a new message is only noted in a journal (j), of which each element holds the ids of some hundreds. Who needs the
+-- indexes enters all of it first; and a writer that finds it long enters its oldest part, most of which is gone by then.
+-- Every message is in both indexes or in the journal. What is entered is what its head says at that time, so that an
+-- entry of the journal may be outdated, or be there twice.
+
+-- enter enters up to so many elements of the journal into the indexes. It reports whether that was all.
+local function enter(q, elements)
+  for _ = 1, elements do
+    local element = call('LPOP', q.at .. 'j')
+    if not element then
+      return true
+    end
+    local ids, created, fire, n = {}, {}, {}, 0
+    for id in string.gmatch(element, '[^%z]+') do
+      ids[#ids + 1] = id
+    end
+    local heads = call('HMGET', q.at .. 'h', unpack(ids))
+    for i = 1, #ids do
+      local h = heads[i]
+      if h and byte(h, 22) > 0 then
+        n = n + 2
+        fire[n - 1], created[n - 1] = unpick('<dd', h, 89 + byte(h, 48))
+        fire[n], created[n] = ids[i], ids[i]
+      end
+    end
+    if n > 0 then
+      call('ZADD', q.at .. 'c', unpack(created))
+      call('ZADD', q.at .. 'f', unpack(fire))
+    end
+  end
+  return call('EXISTS', q.at .. 'j') == 0
+end
+
+-- note_new enters new messages in the journal.
+local function note_new(q)
+  local length = 0
+  for i = 1, #q.new, 500 do
+    length = call('RPUSH', q.at .. 'j', table.concat(q.new, '\0', i, math.min(i + 499, #q.new)))
+  end
+  if length > 256 then
+    enter(q, 2)
+  end
+end
+
 -- flush sends all writes that were collected for a queue.
 local function flush(q)
   if next(q.dirty) == nil and next(q.written) == nil then
@@ -152,12 +197,16 @@ local function flush(q)
   end
   if #q.ended > 0 then
     send(q, 'HDEL', { h = q.ended, b = q.ended })
-    send(q, 'ZREM', { c = q.ended, f = q.ended, l = q.ended })
+    send(q, 'ZREM', { c = q.ended, f = q.ended })
+    send(q, 'SREM', { l = q.ended })
   end
   send(q, 'HSET', q.set)
   send(q, 'HDEL', q.del)
   send(q, 'ZREM', q.rem)
   send(q, 'ZADD', q.add)
+  send(q, 'SREM', q.part)
+  send(q, 'SADD', q.join)
+  note_new(q)
   for i = 1, #q.gone, STEP do
     call('UNLINK', unpack(q.gone, i, math.min(i + STEP - 1, #q.gone)))
   end
@@ -174,7 +223,8 @@ local function flush(q)
     end
     q.spent = 0
   end
-  q.dirty, q.written, q.set, q.del, q.add, q.rem, q.ended, q.gone, q.lines = {}, {}, {}, {}, {}, {}, {}, {}, {}
+  q.dirty, q.written, q.set, q.del, q.add, q.rem, q.join, q.part = {}, {}, {}, {}, {}, {}, {}, {}
+  q.new, q.ended, q.gone, q.lines = {}, {}, {}, {}
 end
 
 local function flush_all()
@@ -298,21 +348,17 @@ local function index(q, id, old, new)
     left(q, old.priority)
   end
   local was, is = old and old.state > 0, new and new.state > 0
-  if is then
-    if not was or old.created ~= new.created then
-      push2(q.add, 'c', new.created, id)
-    end
-    if not was or old.fire ~= new.fire then
-      push2(q.add, 'f', new.fire, id)
-    end
+  if is and not was then
+    q.new[#q.new + 1] = id
+  elseif is then
+    if old.created ~= new.created then push2(q.add, 'c', new.created, id) end
+    if old.fire ~= new.fire then push2(q.add, 'f', new.fire, id) end
   elseif was then
     push(q.rem, 'c', id)
     push(q.rem, 'f', id)
   end
-  if live and new.state == LEASED then
-    push2(q.add, 'l', new.visible, id)
-  elseif was_live and old.state == LEASED then
-    push(q.rem, 'l', id)
+  if was_live and old.state == LEASED and not (live and new.state == LEASED) then
+    push(q.part, 'l', id)
   end
   local ended = new and new.state >= DONE and new.state
   if old and old.state >= DONE and old.state ~= ended then

@@ -7,7 +7,7 @@
 -- 0 at the beginning, 1 after it, 2 with it; the place's key and id; how many matches are wanted; how many messages are
 -- few; states that are asked for, one digit each; kind, parent, group; the least and the greatest FireAt or "".
 --
--- Returns {1, rows}: all that matches, in no order; or {0, rows, key, id}: what matches in the next stretch, in order, and
+-- Returns {2}: ask again, the journal was long; {1, rows}: all that matches, in no order; or {0, rows, key, id}: what matches in the next stretch, in order, and
 -- its last place, whose id is "" at the end. Rows are key and id of each; in a count their number.
 
 local q, count, order, desc = queue('1'), ARGV[1] == '1', ARGV[2], ARGV[3] == '1'
@@ -38,15 +38,16 @@ local function size()
   for i = 1, #finished do
     n = n + call('ZCARD', q.at .. 'e' .. sub(finished, i, i))
   end
-  local leased = call('ZCARD', q.at .. 'l')
+  local leased = call('SCARD', q.at .. 'l')
   if asked[LEASED] then
     n = n + leased
   end
   if asked[SCHEDULED] then
-    n = n + call('ZCARD', q.at .. 'c') - leased
-    for s = DONE, DONE + 2 do
-      n = n - call('ZCARD', q.at .. 'e' .. s)
+    local lines = call('ZRANGE', q.at .. 'q', 0, -1)
+    for i = 1, #lines do
+      n = n + call('ZCARD', q.at .. 'z' .. lines[i])
     end
+    n = n - leased
   end
   return n
 end
@@ -54,9 +55,15 @@ end
 if count and #states > 0 and kind == '' and parent == '' and group == '' then
   if not ranged then
     return { 1, size() }
-  elseif #states == 5 then
-    return { 1, call('ZCOUNT', q.at .. 'f', min, max) }
   end
+end
+
+-- Whatever needs the indexes by CreatedAt and FireAt needs all of the journal in them.
+if not enter(q, 4) then
+  return { 2 }
+end
+if count and ranged and #states == 5 and kind == '' and parent == '' and group == '' then
+  return { 1, call('ZCOUNT', q.at .. 'f', min, max) }
 end
 
 -- labeled returns the ids that have a label in one of the lexical indexes, or nothing when they are many.
@@ -87,7 +94,7 @@ local function narrow()
     end
   end
   if not asked[SCHEDULED] and size() <= few then
-    local ids = asked[LEASED] and call('ZRANGE', q.at .. 'l', 0, -1) or {}
+    local ids = asked[LEASED] and call('SMEMBERS', q.at .. 'l') or {}
     for i = 1, #finished do
       local some = call('ZRANGE', q.at .. 'e' .. sub(finished, i, i), 0, -1)
       for j = 1, #some do

@@ -2,7 +2,7 @@
 --
 -- ARGV: now; now in microseconds; mode: 1 Overwrite, 2 Atomic, 4 only look whether an atomic batch would be stored;
 -- "1" if the names of the queues have just been registered, else "0"; then runs of messages of one queue and priority:
--- queue, priority, how many, and for each: id, head, body, VisibleAt, FireAt, CreatedAt, extra. Extra is "" for a message
+-- queue, priority, how many, and for each: id, head, body, VisibleAt, extra. Extra is "" for a message
 -- that is scheduled and has no dedup key, group, parent, gate or history; else the lengths and texts of history, ids and
 -- group of the gate.
 --
@@ -20,7 +20,7 @@ local at = 5
 while at <= #ARGV do
   local run = { queue(ARGV[at]), ARGV[at + 1], at + 3, tonumber(ARGV[at + 2]) }
   runs[#runs + 1] = run
-  at = at + 3 + 7 * run[4]
+  at = at + 3 + 5 * run[4]
 end
 
 for _, q in pairs(queues) do
@@ -36,14 +36,14 @@ end
 for i = 1, #runs do
   local run, ids = runs[i], {}
   for j = 1, run[4] do
-    ids[j] = ARGV[run[3] + 7 * j - 7]
+    ids[j] = ARGV[run[3] + 5 * j - 5]
   end
   load(run[1], ids)
 end
 
 -- message returns the arguments of a message as accept takes them.
 local function message(from)
-  return { ARGV[from], ARGV[from + 1], ARGV[from + 2], ARGV[from + 3], ARGV[from + 4], ARGV[from + 5], ARGV[from + 6] }
+  return { ARGV[from], ARGV[from + 1], ARGV[from + 2], ARGV[from + 4] }
 end
 
 -- each calls f with queue and message of every message, until it returns something; it returns that and the number.
@@ -52,7 +52,7 @@ local function each(f)
   for i = 1, #runs do
     local run = runs[i]
     for j = 1, run[4] do
-      local result = f(run[1], message(run[3] + 7 * j - 7))
+      local result = f(run[1], message(run[3] + 5 * j - 5))
       if result then
         return result, number
       end
@@ -120,11 +120,11 @@ local function store_run(q, priority, from, count)
   local v = first_version(q, micros)
   common = common or v
   local version = pack('<d', v)
-  local set_h, set_b, line, created, fire = list(q.set, 'h'), list(q.set, 'b'), list(q.add, 'z' .. priority), list(q.add, 'c'), list(q.add, 'f')
+  local set_h, set_b, line, new = list(q.set, 'h'), list(q.set, 'b'), list(q.add, 'z' .. priority), q.new
   local n, z = #set_h, #line
-  for i = from, from + 7 * count - 1, 7 do
+  for i = from, from + 5 * count - 1, 5 do
     local id = ARGV[i]
-    if ARGV[i + 6] ~= '' or heads[id] or dirty[id] then
+    if ARGV[i + 4] ~= '' or heads[id] or dirty[id] then
       return i - from
     end
     local h = version .. sub(ARGV[i + 1], 9)
@@ -133,15 +133,14 @@ local function store_run(q, priority, from, count)
     set_h[n - 1], set_h[n] = id, h
     set_b[n - 1], set_b[n] = id, ARGV[i + 2]
     line[z - 1], line[z] = ARGV[i + 3], id
-    fire[n - 1], fire[n] = ARGV[i + 4], id
-    created[n - 1], created[n] = ARGV[i + 5], id
+    new[#new + 1] = id
     if v ~= common then
       results[#results + 1] = number
       results[#results + 1] = v
     end
     number = number + 1
   end
-  return 7 * count
+  return 5 * count
 end
 
 for i = 1, #runs do
@@ -151,18 +150,18 @@ for i = 1, #runs do
     flush(q)
     q.uneven = false
   end
-  local plain = store_run(q, run[2], from, rest) / 7
+  local plain = store_run(q, run[2], from, rest) / 5
   if plain > 0 then
     came(q, run[2])
   end
-  from, rest = from + 7 * plain, rest - plain
+  from, rest = from + 5 * plain, rest - plain
   while rest > 0 do
     local result = accept(q, now, micros, overwrite, message(from))
     if result ~= common then
       results[#results + 1] = number
       results[#results + 1] = result
     end
-    number, from, rest = number + 1, from + 7, rest - 1
+    number, from, rest = number + 1, from + 5, rest - 1
     q.uneven = true -- the lists of writes differ in length
   end
 end

@@ -2,8 +2,7 @@
 --
 -- ARGV: now; now in microseconds; "1" to tell only what would become of them, else "0"; "1" if the names of the queues
 -- of follow-ups have just been registered, else "0"; then for each settlement: queue, id, version, the state it leads to,
--- detail, how many follow-ups, and for each of these: queue, id, head, body, VisibleAt, FireAt, CreatedAt, extra, as for
--- put.lua. Detail is "" when the message is removed at once and nothing is told of it; else whether the claim is
+-- detail, how many follow-ups, and for each of these: queue, id, head, body, extra, as for put.lua. Detail is "" when the message is removed at once and nothing is told of it; else whether the claim is
 -- uncounted u8, At d, PurgeAt d, and the lengths and texts of error, attempt, head and body of the content.
 --
 -- Returns an integer, the number of a queue whose name is not registered, when nothing was done; else {results, opened}:
@@ -85,11 +84,11 @@ while i <= #ARGV do
   push(ids, ARGV[i], ARGV[i + 1])
   local follows = tonumber(ARGV[i + 5])
   i = i + 6
-  for j = i, i + 8 * follows - 1, 8 do
+  for j = i, i + 5 * follows - 1, 5 do
     registers[queue(ARGV[j])] = true
     push(ids, ARGV[j], ARGV[j + 1])
   end
-  i = i + 8 * follows
+  i = i + 5 * follows
 end
 for q in pairs(registers) do
   if not registered and not call('HGET', q.at .. 'm', 'r') then
@@ -125,13 +124,13 @@ while i <= #ARGV do
   results[n] = apply(i)
   local follows = tonumber(ARGV[i + 5])
   i = i + 6
-  for j = i, i + 8 * follows - 1, 8 do
+  for j = i, i + 5 * follows - 1, 5 do
     if results[n] == 0 and not look then
       accept(queue(ARGV[j]), now, micros, false,
-        { ARGV[j + 1], ARGV[j + 2], ARGV[j + 3], ARGV[j + 4], ARGV[j + 5], ARGV[j + 6], ARGV[j + 7] })
+        { ARGV[j + 1], ARGV[j + 2], ARGV[j + 3], ARGV[j + 4] })
     end
   end
-  i = i + 8 * follows
+  i = i + 5 * follows
 end
 flush_all()
 return { results, opened }
