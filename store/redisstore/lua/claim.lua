@@ -22,7 +22,7 @@ local messages, keyed, bytes = {}, {}, 0
 local function lease(q, ids, priorities, first, out)
   local last = math.min(first + 99, #ids)
   local bodies, heads = call('HMGET', q.at .. 'b', unpack(ids, first, last)), q.heads
-  local set, leased, line, priority, z = list(q.set, 'h'), list(q.join, 'l'), nil, nil, 0
+  local set, leased, visible, priority, z = list(q.set, 'h'), list(q.join, 'l'), nil, nil, 0
   local s, l, n = #set, #leased, #out
   for i = first, last do
     local id, body = ids[i], bodies[i - first + 1]
@@ -32,12 +32,12 @@ local function lease(q, ids, priorities, first, out)
     heads[id] = h
     if priorities[i] ~= priority then
       priority = priorities[i]
-      line = list(q.add, 'z' .. priority)
-      z = #line
+      visible = list(q.add, 'z' .. priority)
+      z = #visible
     end
     s, l, z, n = s + 2, l + 1, z + 2, n + 3
     set[s - 1], set[s] = id, h
-    line[z - 1], line[z] = UNTIL, id
+    visible[z - 1], visible[z] = UNTIL, id
     leased[l] = id
     out[n - 2], out[n - 1], out[n] = id, h, body
     bytes = bytes + #body
@@ -77,9 +77,9 @@ end
 local function ahead(q, lines, n)
   local soon = {}
   for i = 1, #lines do
-    local line, from, found = q.at .. 'z' .. lines[i], 0, 0
+    local set, from, found = q.at .. 'z' .. lines[i], 0, 0
     repeat
-      local got = call('ZRANGEBYSCORE', line, '(' .. ARGV[1], horizon, 'WITHSCORES', 'LIMIT', from, n)
+      local got = call('ZRANGEBYSCORE', set, '(' .. ARGV[1], horizon, 'WITHSCORES', 'LIMIT', from, n)
       local ids = {}
       for j = 1, #got, 2 do
         ids[#ids + 1] = got[j]

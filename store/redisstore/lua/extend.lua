@@ -25,7 +25,7 @@ for i = 3, #ARGV, 3 do
         h = sub(h, 1, 23) .. END .. sub(h, 32)
         q.heads[id] = h
         push2(q.set, 'h', id, h)
-        push2(q.add, 'z' .. priority, till, id)
+        push2(q.add, line(priority), till, id)
       end
     end
   end

@@ -197,7 +197,9 @@ local function flush(q)
   end
   if #q.ended > 0 then
     send(q, 'HDEL', { h = q.ended, b = q.ended })
-    send(q, 'ZREM', { c = q.ended, f = q.ended })
+    if call('EXISTS', q.at .. 'c') == 1 then
+      send(q, 'ZREM', { c = q.ended, f = q.ended })
+    end
     send(q, 'SREM', { l = q.ended })
   end
   send(q, 'HSET', q.set)
@@ -233,11 +235,23 @@ local function flush_all()
   end
 end
 
+local line_names = {}
+
+-- line returns the name of a priority's line.
+local function line(priority)
+  local name = line_names[priority]
+  if not name then
+    name = 'z' .. priority
+    line_names[priority] = name
+  end
+  return name
+end
+
 -- end_plain removes a message that nothing but the indexes of every live message knows of, and that is leased.
 local function end_plain(q, id, priority)
   q.heads[id] = false
   q.ended[#q.ended + 1] = id
-  push(q.rem, 'z' .. priority, id)
+  push(q.rem, line(priority), id)
 end
 
 -- touch is called before a message is written.
@@ -338,13 +352,13 @@ end
 local function index(q, id, old, new)
   local was_live, live = old and is_live(old), new and is_live(new)
   if live then
-    push2(q.add, 'z' .. new.priority, new.visible, id)
+    push2(q.add, line(new.priority), new.visible, id)
     if not was_live or old.priority ~= new.priority then
       came(q, new.priority)
     end
   end
   if was_live and (not live or old.priority ~= new.priority) then
-    push(q.rem, 'z' .. old.priority, id)
+    push(q.rem, line(old.priority), id)
     left(q, old.priority)
   end
   local was, is = old and old.state > 0, new and new.state > 0

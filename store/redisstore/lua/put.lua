@@ -120,8 +120,8 @@ local function store_run(q, priority, from, count)
   local v = first_version(q, micros)
   common = common or v
   local version = pack('<d', v)
-  local set_h, set_b, line, new = list(q.set, 'h'), list(q.set, 'b'), list(q.add, 'z' .. priority), q.new
-  local n, z = #set_h, #line
+  local set_h, set_b, visible, new = list(q.set, 'h'), list(q.set, 'b'), list(q.add, 'z' .. priority), q.new
+  local n, z = #set_h, #visible
   for i = from, from + 5 * count - 1, 5 do
     local id = ARGV[i]
     if ARGV[i + 4] ~= '' or heads[id] or dirty[id] then
@@ -132,7 +132,7 @@ local function store_run(q, priority, from, count)
     n, z = n + 2, z + 2
     set_h[n - 1], set_h[n] = id, h
     set_b[n - 1], set_b[n] = id, ARGV[i + 2]
-    line[z - 1], line[z] = ARGV[i + 3], id
+    visible[z - 1], visible[z] = ARGV[i + 3], id
     new[#new + 1] = id
     if v ~= common then
       results[#results + 1] = number

@@ -2,8 +2,9 @@
 --
 -- ARGV: now; now in microseconds; "1" to tell only what would become of them, else "0"; "1" if the names of the queues
 -- of follow-ups have just been registered, else "0"; then for each settlement: queue, id, version, the state it leads to,
--- detail, how many follow-ups, and for each of these: queue, id, head, body, extra, as for put.lua. Detail is "" when the message is removed at once and nothing is told of it; else whether the claim is
--- uncounted u8, At d, PurgeAt d, and the lengths and texts of error, attempt, head and body of the content.
+-- detail, how many follow-ups, and for each of these: queue, id, head, body, extra, as for put.lua. Detail is "" when the
+-- message is removed at once and nothing is told of it; else whether the claim is uncounted u8, At d, PurgeAt d, and the
+-- lengths and texts of error, attempt, head and body of the content.
 --
 -- Returns an integer, the number of a queue whose name is not registered, when nothing was done; else {results, opened}:
 -- 0, LOST or DUPLICATE for each settlement; queue and instant of each gate that opened.
