@@ -240,3 +240,17 @@ func (d countedDocs) List(ctx context.Context, prefix, after string, limit int) 
 	}
 	return d.Docs.List(ctx, prefix, after, limit)
 }
+
+func (d countedDocs) Put(ctx context.Context, doc store.Doc) (int64, error) {
+	if err := d.f.note("docs write"); err != nil {
+		return 0, err
+	}
+	return d.Docs.Put(ctx, doc)
+}
+
+func (d countedDocs) Delete(ctx context.Context, name string, version int64) error {
+	if err := d.f.note("docs write"); err != nil {
+		return err
+	}
+	return d.Docs.Delete(ctx, name, version)
+}

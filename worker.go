@@ -2,7 +2,6 @@ package belfry
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -10,8 +9,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
-
-	"github.com/google/uuid"
 
 	"github.com/belfryhq/belfry/internal/dispatch"
 	"github.com/belfryhq/belfry/store"
@@ -71,6 +68,7 @@ const (
 type Worker struct {
 	client   *Client
 	settings WorkerSettings
+	started  atomic.Bool
 	dispatch atomic.Pointer[dispatch.Dispatcher]
 	unknown  sync.Map // names of targets that were logged as missing
 
@@ -123,14 +121,16 @@ func setDefault[T comparable](value *T, fallback T) {
 // counting an attempt, what runs has the grace period to finish, then its context ends with the cause ErrShutdown. It returns
 // nil after a graceful stop, or why it could not start or did not end.
 func (w *Worker) Run(ctx context.Context) error {
-	owner, epoch, err := w.register(ctx)
+	if !w.started.CompareAndSwap(false, true) {
+		return errors.New("the worker has been run already: make a new one")
+	}
+	p, err := w.register(ctx)
 	if err != nil {
 		return fmt.Errorf("register worker %q: %w", w.settings.Node, err)
 	}
-	d := dispatch.New(w.config(owner, epoch))
-	if !w.dispatch.CompareAndSwap(nil, d) {
-		return errors.New("the worker has been run already: make a new one")
-	}
+	defer p.leave(ctx)
+	d := dispatch.New(w.config(p.node.Name, p.node.Epoch))
+	w.dispatch.Store(d)
 	detach := w.client.attach(w)
 	defer detach()
 	if err := w.configure(ctx); err != nil && ctx.Err() == nil {
@@ -141,6 +141,7 @@ func (w *Worker) Run(ctx context.Context) error {
 	services.Go(func() { w.watchDocs(ctx) })
 	services.Go(func() { w.listen(ctx) })
 	services.Go(func() { w.purge(ctx) })
+	services.Go(func() { p.keep(ctx) })
 	return d.Run(ctx)
 }
 
@@ -251,50 +252,4 @@ func (w *Worker) lane(d Delivery) string {
 		return d.Target + " " + lane
 	}
 	return ""
-}
-
-// nodeDocs is the prefix of the docs that hold the incarnations of named workers.
-const nodeDocs = "node/"
-
-// register makes this run a new incarnation of its node and ends the leases of earlier ones.
-func (w *Worker) register(ctx context.Context) (owner string, epoch int64, err error) {
-	if w.settings.Node == "" {
-		return uuid.NewString(), 1, nil
-	}
-	if err := checkName("node", w.settings.Node); err != nil {
-		return "", 0, err
-	}
-	docs := w.client.store.Docs()
-	for range maxConflicts {
-		doc, err := docs.Get(ctx, nodeDocs+w.settings.Node)
-		if err != nil && !errors.Is(err, ErrNotFound) {
-			return "", 0, err
-		}
-		var node struct {
-			Epoch int64 `json:"epoch"`
-		}
-		if doc.Body != nil {
-			if err := json.Unmarshal(doc.Body, &node); err != nil {
-				return "", 0, err
-			}
-		}
-		node.Epoch++
-		body, err := json.Marshal(node)
-		if err != nil {
-			return "", 0, err
-		}
-		_, err = docs.Put(ctx, store.Doc{Name: nodeDocs + w.settings.Node, Version: doc.Version, Body: body})
-		if errors.Is(err, ErrConflict) {
-			continue
-		}
-		if err != nil {
-			return "", 0, err
-		}
-		freed, err := w.client.store.Forfeit(ctx, w.client.clock.Now(), w.settings.Node, node.Epoch)
-		if freed > 0 {
-			w.settings.Logger.Info("leases of the last run were ended", "node", w.settings.Node, "leases", freed)
-		}
-		return w.settings.Node, node.Epoch, err
-	}
-	return "", 0, ErrConflict
 }

@@ -5,39 +5,39 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
-
-	"github.com/belfryhq/belfry"
 )
 
-// accept measures accepts by concurrent callers beside a bare loop of inserts into the same table.
+// accept measures accepts by concurrent callers, one message a call.
 func (b *bench) accept() error {
 	bare, err := b.bareInserts()
 	if err != nil {
 		return err
 	}
-	fmt.Printf("\naccept              per second   of 1 per tx   of 500 per tx\n")
-	fmt.Printf("bare, 1 per tx      %10.0f\nbare, 500 per tx    %10.0f\n", bare.single, bare.batched)
-	for _, kind := range kinds {
+	fmt.Printf("\naccept                          per second   of bare SQLite, 1 per tx   500 per tx\n")
+	fmt.Printf("bare SQLite, 1 per tx           %10.0f\nbare SQLite, 500 per tx         %10.0f\n", bare.single, bare.batched)
+	for _, name := range b.systems {
 		for _, callers := range []int{1, 16, 64} {
-			rate, err := b.acceptRate(kind, callers)
+			rate, err := b.acceptRate(name, callers)
 			if err != nil {
 				return err
 			}
-			fmt.Printf("%-7s %3d callers %10.0f   %11.2f   %13.2f\n", kind, callers, rate, rate/bare.single, rate/bare.batched)
+			fmt.Printf("%-16s %3d callers    %10.0f", name, callers, rate)
+			if name == "sqlite" {
+				fmt.Printf("   %24.2f   %10.2f", rate/bare.single, rate/bare.batched)
+			}
+			fmt.Println()
 		}
 	}
 	return nil
 }
 
-// acceptRate returns the accepts per second of concurrent callers, one message each call.
-func (b *bench) acceptRate(kind string, callers int) (float64, error) {
-	s, _, done, err := b.open(kind)
+// acceptRate returns the accepts per second of concurrent callers.
+func (b *bench) acceptRate(name string, callers int) (float64, error) {
+	s, err := b.open(name)
 	if err != nil {
 		return 0, err
 	}
-	defer done()
-	c := belfry.New(s, belfry.Settings{Logger: quiet})
-	defer c.Close()
+	defer s.close()
 	var n atomic.Int64
 	var failure atomic.Value
 	var wait sync.WaitGroup
@@ -45,7 +45,7 @@ func (b *bench) acceptRate(kind string, callers int) (float64, error) {
 	for range callers {
 		wait.Go(func() {
 			for time.Since(began) < b.span {
-				if _, err := c.Schedule(b.ctx, "bench", payload, belfry.In(time.Hour)); err != nil {
+				if err := s.accept(b.ctx, time.Now().Add(time.Hour)); err != nil {
 					failure.Store(err)
 					return
 				}

@@ -33,24 +33,20 @@ func (b *bench) bareInserts() (bare, error) {
 }
 
 func (b *bench) bareRate(perTransaction int) (float64, error) {
-	s, path, done, err := b.open("sqlite")
+	s, err := openSQLite(b)
 	if err != nil {
 		return 0, err
 	}
-	defer done()
-	if err := s.Close(); err != nil { // the tables are made
+	o := s.(*onStore)
+	defer o.remove()
+	if err := o.store.Close(); err != nil { // the tables are made
 		return 0, err
 	}
-	conn, err := sqlite.OpenConn(path, sqlite.OpenReadWrite)
+	conn, err := openBare(o.path)
 	if err != nil {
 		return 0, err
 	}
 	defer conn.Close()
-	for _, pragma := range []string{"journal_mode = WAL", "synchronous = FULL", "cache_size = -65536", "mmap_size = 1073741824"} {
-		if err := sqlitex.ExecuteTransient(conn, "PRAGMA "+pragma, nil); err != nil {
-			return 0, err
-		}
-	}
 	insert, columns, err := prepareInsert(conn)
 	if err != nil {
 		return 0, err
@@ -113,7 +109,7 @@ func insertRow(stmt *sqlite.Stmt, columns []string, n int64) error {
 		case name == "state":
 			stmt.BindInt64(i+1, 1)
 		case name == "payload":
-			stmt.BindBytes(i+1, payload)
+			stmt.BindBytes(i+1, stamped(now))
 		case name == "details":
 			stmt.BindText(i+1, `{"retry":{"attempts":25,"backoff":"exponential","base":1000000000,"max":3600000000000,"factor":2,"jitter":0.1}}`)
 		case name == "metadata" || name == "expires_at" || name == "dedup_until":

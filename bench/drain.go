@@ -1,81 +1,66 @@
 package main
 
 import (
-	"context"
 	"fmt"
 	"sync/atomic"
 	"time"
-
-	"github.com/belfryhq/belfry"
-	"github.com/belfryhq/belfry/store"
 )
 
-const backlog = 100_000
-
-// drain measures the whole way of due messages: claim, an empty handler, settle.
+// drain measures the whole way of due messages, claim, an empty handler, settle; SQLite beside a bare loop.
 func (b *bench) drain() error {
-	fmt.Printf("\ndrain of %d         per second\n", backlog)
-	for _, kind := range kinds {
-		for _, keep := range []bool{false, true} {
-			rate, err := b.drainRate(kind, keep)
+	fmt.Printf("\ndrain of %d                per second     of bare SQLite, %d per tx\n", b.backlog, bareBatch)
+	for _, keep := range []bool{false, true} {
+		limit := 0.0
+		if b.has("sqlite") {
+			var err error
+			if limit, err = b.bareDrain(keep); err != nil {
+				return err
+			}
+			fmt.Printf("bare SQLite      kept %-5v    %10.0f\n", keep, limit)
+		}
+		for _, name := range b.systems {
+			rate, err := b.drainRate(name, keep)
 			if err != nil {
 				return err
 			}
-			fmt.Printf("%-7s kept %-5v %14.0f\n", kind, keep, rate)
+			fmt.Printf("%-16s kept %-5v    %10.0f", name, keep, rate)
+			if name == "sqlite" {
+				fmt.Printf("     %.2f", rate/limit)
+			}
+			fmt.Println()
 		}
 	}
 	return nil
 }
 
-func (b *bench) drainRate(kind string, keep bool) (float64, error) {
-	s, _, done, err := b.open(kind)
+func (b *bench) drainRate(name string, keep bool) (float64, error) {
+	s, err := b.open(name)
 	if err != nil {
 		return 0, err
 	}
-	defer done()
-	c := belfry.New(s, belfry.Settings{Logger: quiet})
-	defer c.Close()
-	retention := belfry.Retention{}
-	if keep {
-		retention.Done = time.Hour
+	defer s.close()
+	if o, ok := s.(*onStore); ok && keep {
+		o.keep.Done = time.Hour
 	}
-	if err := b.fill(s, backlog, time.Now(), time.Second, retention); err != nil {
+	if err := s.fill(b.ctx, b.backlog, time.Now().Add(-time.Second), time.Second); err != nil {
 		return 0, err
 	}
 	var n atomic.Int64
 	all := make(chan struct{})
-	mux := belfry.NewMux()
-	mux.HandleFunc("bench", func(context.Context, belfry.Delivery) error {
-		if n.Add(1) == backlog {
+	began := time.Now()
+	stop, err := s.work(func(time.Time) {
+		if n.Add(1) == int64(b.backlog) {
 			close(all)
 		}
-		return nil
 	})
-	began := time.Now()
-	stop, err := b.work(c, belfry.WorkerSettings{Mux: mux})
 	if err != nil {
 		return 0, err
 	}
-	<-all
-	stop()
-	return backlog / time.Since(began).Seconds(), nil
-}
-
-// fill puts n messages whose instants are spread over a span from an instant on.
-func (b *bench) fill(s store.Store, n int, from time.Time, span time.Duration, keep belfry.Retention) error {
-	batch := make([]store.Message, 0, 1000)
-	for i := range n {
-		batch = append(batch, store.Message{
-			Queue: belfry.DefaultQueue, ID: fmt.Sprintf("fill-%010d", i), Kind: "bench", Payload: payload, Retention: keep,
-			FireAt: store.Ceil(from.Add(time.Duration(float64(span) * float64(i) / float64(n)))),
-			Retry:  belfry.DefaultRetry,
-		})
-		if len(batch) == cap(batch) || i == n-1 {
-			if _, err := s.Put(b.ctx, time.Now(), batch, 0); err != nil {
-				return err
-			}
-			batch = batch[:0]
-		}
+	defer stop()
+	select {
+	case <-all:
+	case <-time.After(5 * time.Minute):
+		return 0, fmt.Errorf("%s: %d of %d messages were delivered", name, n.Load(), b.backlog)
 	}
-	return nil
+	return float64(b.backlog) / time.Since(began).Seconds(), nil
 }

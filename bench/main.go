@@ -1,5 +1,5 @@
 // Command bench measures Belfry beside the bare database on this machine and prints ratios: figures of different machines
-// are not comparable, ratios of one run are. Each subject is a flag-free word:
+// are not comparable, ratios of one run are. -systems says what is measured, Belfry on its stores and peers, then comes what:
 //
 //	go run . accept    accepts per second at 1, 16 and 64 callers, beside a bare loop of inserts
 //	go run . lag       how late deliveries begin at 1 to 5,000 per second
@@ -15,19 +15,19 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"maps"
 	"os"
-	"path/filepath"
 	"runtime"
 	"runtime/pprof"
+	"slices"
+	"strings"
 	"time"
-
-	"github.com/belfryhq/belfry/store"
-	"github.com/belfryhq/belfry/store/memstore"
-	"github.com/belfryhq/belfry/store/sqlitestore"
 )
 
 func main() {
 	waiting := flag.Int("waiting", 1_000_000, "messages to hold in `hold`")
+	backlog := flag.Int("backlog", 100_000, "messages to deliver in `drain`")
+	systems := flag.String("systems", "memory,sqlite", "what to measure: "+strings.Join(known(), ", "))
 	seconds := flag.Int("seconds", 5, "length of each measurement")
 	profile := flag.String("cpuprofile", "", "write a CPU profile to this file")
 	flag.Parse()
@@ -42,7 +42,10 @@ func main() {
 		defer pprof.StopCPUProfile()
 	}
 	fmt.Printf("%s %s/%s, %d cores, payloads of 256 bytes\n", runtime.Version(), runtime.GOOS, runtime.GOARCH, runtime.NumCPU())
-	b := bench{ctx: context.Background(), span: time.Duration(*seconds) * time.Second, waiting: *waiting}
+	b := bench{
+		ctx: context.Background(), span: time.Duration(*seconds) * time.Second, waiting: *waiting, backlog: *backlog,
+		systems: strings.Split(*systems, ","),
+	}
 	if err := b.run(flag.Arg(0)); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 	}
@@ -53,6 +56,8 @@ type bench struct {
 	ctx     context.Context
 	span    time.Duration
 	waiting int
+	backlog int
+	systems []string
 }
 
 func (b *bench) run(subject string) error {
@@ -67,36 +72,13 @@ func (b *bench) run(subject string) error {
 	return measure()
 }
 
-// kinds are the stores that are measured.
-var kinds = []string{"memory", "sqlite"}
+// known returns the names of all systems.
+func known() []string { return slices.Sorted(maps.Keys(openers)) }
 
-// open opens a fresh store; done closes and removes it.
-func (b *bench) open(kind string) (s store.Store, path string, done func(), err error) {
-	if kind == "memory" {
-		s := memstore.New()
-		return s, "", func() { _ = s.Close() }, nil
-	}
-	dir, err := os.MkdirTemp("", "belfry-bench")
-	if err != nil {
-		return nil, "", nil, err
-	}
-	path = filepath.Join(dir, "belfry.db")
-	sq, err := sqlitestore.Open(b.ctx, path, sqlitestore.Settings{})
-	if err != nil {
-		return nil, "", nil, err
-	}
-	return sq, path, func() { _ = sq.Close(); _ = os.RemoveAll(dir) }, nil
-}
+// has reports whether a system is measured.
+func (b *bench) has(name string) bool { return slices.Contains(b.systems, name) }
 
 var quiet = slog.New(slog.NewTextHandler(io.Discard, nil))
 
-// payload is what every message carries.
-var payload = make([]byte, 256)
-
-// heap returns the bytes in use after a collection.
-func heap() uint64 {
-	runtime.GC()
-	var m runtime.MemStats
-	runtime.ReadMemStats(&m)
-	return m.HeapAlloc
-}
+// payloadSize is how many bytes every message carries.
+const payloadSize = 256

@@ -43,7 +43,7 @@ type Delivery struct {
 	Kind        string
 	Target      string // the name the target has in the worker's settings; empty: an in-process handler
 	Address     string
-	Params      map[string]string // settings in the target's terms; names that begin with "trace." are none and no business of a Check
+	Params      map[string]string // settings in the target's terms; names that begin with TracePrefix are none, and no business of the target
 	ContentType string
 	Payload     []byte
 	Headers     map[string]string
@@ -62,6 +62,9 @@ type Delivery struct {
 	// Observed, when not nil, receives what the target learned besides the verdict.
 	Observed *Observation
 }
+
+// TracePrefix begins the names of params in which a trace travels with a message, from its accept to its deliveries.
+const TracePrefix = "trace."
 
 // Lease is a delivery's hold on its message. The engine extends it by itself while the delivery runs.
 type Lease interface {

@@ -28,7 +28,7 @@ type gauge struct {
 type question struct {
 	gauges []*gauge
 	every  time.Duration // how old an answer may be
-	ask    func(ctx context.Context, s store.Reader, now time.Time) ([]float64, error)
+	ask    func(ctx context.Context, s store.Store, now time.Time) ([]float64, error)
 }
 
 // backlog is what waits in stores, read when somebody scrapes, and not more often than is cheap.
@@ -59,7 +59,7 @@ func newBacklog(settings MetricsSettings) *backlog {
 	b.skew = b.describe("belfry_clock_skew_seconds",
 		"By how much the store's clock is ahead of this machine's, to within half the time a claim takes.")
 	if settings.BacklogEvery > 0 {
-		b.questions = append(b.questions, b.queuesQuestion(settings.BacklogEvery))
+		b.questions = append(b.questions, b.queuesQuestion(settings.BacklogEvery), b.nodesQuestion(settings.BacklogEvery))
 	}
 	if settings.CountEvery > 0 {
 		b.questions = append(b.questions, b.countQuestions(settings.CountEvery, settings.Overdue)...)
@@ -83,7 +83,7 @@ func (b *backlog) queuesQuestion(every time.Duration) question {
 	return question{
 		gauges: []*gauge{{desc: due, join: sum}, {desc: oldest, join: larger}},
 		every:  every,
-		ask: func(ctx context.Context, s store.Reader, now time.Time) ([]float64, error) {
+		ask: func(ctx context.Context, s store.Store, now time.Time) ([]float64, error) {
 			n, at, err := dueQueues(ctx, s, now)
 			return []float64{float64(n), now.Sub(at).Seconds()}, err
 		},
@@ -137,7 +137,7 @@ func countQuestion(every time.Duration, g *gauge, query func(now time.Time) stor
 	return question{
 		gauges: []*gauge{g},
 		every:  every,
-		ask: func(ctx context.Context, s store.Reader, now time.Time) ([]float64, error) {
+		ask: func(ctx context.Context, s store.Store, now time.Time) ([]float64, error) {
 			n, err := s.Count(ctx, query(now))
 			return []float64{float64(n)}, err
 		},
@@ -225,7 +225,7 @@ func (b *backlog) refresh() {
 
 // renew asks a question. How long the answer took decides when it is asked again. A question that came late and had too
 // little of the budget left is asked again at the next scrape, when those before it have their answers.
-func (a *answer) renew(ctx context.Context, q question, s store.Reader, first bool) {
+func (a *answer) renew(ctx context.Context, q question, s store.Store, first bool) {
 	start := time.Now()
 	values, err := q.ask(ctx, s, start)
 	if err != nil {

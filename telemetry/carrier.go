@@ -3,25 +3,24 @@ package telemetry
 import (
 	"maps"
 	"strings"
-)
 
-// tracePrefix begins the names of params that are a message's trace and no settings of its target.
-const tracePrefix = "trace."
+	"github.com/belfryhq/belfry/target"
+)
 
 // params are a message's params as the carrier of its trace.
 type params map[string]string
 
 // Get returns what a propagator has written.
-func (p params) Get(key string) string { return p[tracePrefix+key] }
+func (p params) Get(key string) string { return p[target.TracePrefix+key] }
 
 // Set writes for a propagator.
-func (p params) Set(key, value string) { p[tracePrefix+key] = value }
+func (p params) Set(key, value string) { p[target.TracePrefix+key] = value }
 
 // Keys returns the names that propagators have written.
 func (p params) Keys() []string {
 	var keys []string
 	for name := range p {
-		if key, ok := strings.CutPrefix(name, tracePrefix); ok {
+		if key, ok := strings.CutPrefix(name, target.TracePrefix); ok {
 			keys = append(keys, key)
 		}
 	}
@@ -31,7 +30,7 @@ func (p params) Keys() []string {
 // traced reports whether there is a trace in the params.
 func (p params) traced() bool {
 	for name := range p {
-		if strings.HasPrefix(name, tracePrefix) {
+		if strings.HasPrefix(name, target.TracePrefix) {
 			return true
 		}
 	}
@@ -44,7 +43,7 @@ func (p params) settings() map[string]string {
 		return p
 	}
 	rest := maps.Clone(p)
-	maps.DeleteFunc(rest, func(name, _ string) bool { return strings.HasPrefix(name, tracePrefix) })
+	maps.DeleteFunc(rest, func(name, _ string) bool { return strings.HasPrefix(name, target.TracePrefix) })
 	return rest
 }
 

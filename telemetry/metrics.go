@@ -11,7 +11,7 @@ import (
 
 // MetricsSettings are those of Metrics. The zero value works.
 type MetricsSettings struct {
-	// BacklogEvery is how old the gauges of due queues may be; zero: 5 seconds; negative: there are none.
+	// BacklogEvery is how old the gauges of due queues and of nodes may be; zero: 5 seconds; negative: there are none.
 	BacklogEvery time.Duration
 	// CountEvery is how old the gauges of counted messages may be; zero: 30 seconds; negative: there are none. A count
 	// costs a database time in proportion to what waits, so one that takes long is made more rarely: at most a fiftieth

@@ -76,11 +76,13 @@ func (k Keys) Check(r *http.Request) (name string, ok bool) {
 
 type nameKey struct{}
 
-// Require lets requests with a valid key through, the key's name in their context; denied answers the others.
+// Require lets requests with a valid key through, the key's name in their context; denied answers the others, with the header
+// that tells how to send a key set already.
 func (k Keys) Require(next http.Handler, denied http.HandlerFunc) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		name, ok := k.Check(r)
 		if !ok {
+			w.Header().Set("WWW-Authenticate", `Bearer realm="belfry"`)
 			denied(w, r)
 			return
 		}

@@ -44,6 +44,15 @@ func TestOnlyAValidKeyIsLetThrough(t *testing.T) {
 	}
 }
 
+func TestWhoIsDeniedIsToldHowToSendAKey(t *testing.T) {
+	w := httptest.NewRecorder()
+	deny := func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusUnauthorized) }
+	auth.Keys{}.Require(http.NotFoundHandler(), deny).ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/", nil))
+	if w.Code != http.StatusUnauthorized || w.Header().Get("WWW-Authenticate") != `Bearer realm="belfry"` {
+		t.Errorf("%d %v", w.Code, w.Header())
+	}
+}
+
 func TestABadListOfKeysIsRefusedWithoutRepeatingASecret(t *testing.T) {
 	for _, specs := range [][]string{{"nameless"}, {":" + secret}, {"short:0123456789"}, {"a:sha256:zz"}, {"a:" + secret, "a:" + secret}} {
 		_, err := auth.Parse(specs...)

@@ -3,9 +3,11 @@ package timers
 import (
 	"bytes"
 	"encoding/json"
+	"maps"
 	"strings"
 
 	"github.com/belfryhq/belfry"
+	"github.com/belfryhq/belfry/target"
 )
 
 // backoff reads a backoff's name; an unknown one is refused by the policy's check.
@@ -20,7 +22,7 @@ func (a *api) setCallback(m *belfry.Message, k *kept, c *callback) error {
 	case !known:
 		return bad("callback.type %s cannot be delivered here: no NATS server is configured (set NATS_URL)", c.Type)
 	}
-	m.Target, m.Params, m.ContentType, m.Timeout, m.Address = c.Type, nil, "", 0, ""
+	m.Target, m.Params, m.ContentType, m.Timeout, m.Address = c.Type, traceOf(m.Params), "", 0, ""
 	set := setHTTP
 	if c.Type == "nats" {
 		set = setNATS
@@ -48,6 +50,20 @@ func (a *api) setCallback(m *belfry.Message, k *kept, c *callback) error {
 	return check(checker, m)
 }
 
+// traceOf returns a copy of the params in which a message's trace travels.
+func traceOf(params map[string]string) map[string]string {
+	trace := maps.Clone(params)
+	maps.DeleteFunc(trace, func(name, _ string) bool { return !strings.HasPrefix(name, target.TracePrefix) })
+	return trace
+}
+
+func setParam(m *belfry.Message, name, value string) {
+	if m.Params == nil {
+		m.Params = map[string]string{}
+	}
+	m.Params[name] = value
+}
+
 func setHTTP(m *belfry.Message, c *callback) error {
 	if c.Topic != nil || c.Key != nil {
 		return bad("callback.topic and callback.key go with type nats")
@@ -57,7 +73,7 @@ func setHTTP(m *belfry.Message, c *callback) error {
 	}
 	m.Address, m.ContentType = *c.URL, "application/json"
 	if c.Method != nil {
-		m.Params = map[string]string{"method": strings.ToUpper(*c.Method)}
+		setParam(m, "method", strings.ToUpper(*c.Method))
 	}
 	return nil
 }
@@ -71,7 +87,7 @@ func setNATS(m *belfry.Message, c *callback) error {
 	}
 	m.Address = *c.Topic
 	if c.Key != nil {
-		m.Params = map[string]string{"key": *c.Key}
+		setParam(m, "key", *c.Key)
 	}
 	return nil
 }

@@ -10,18 +10,22 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/belfryhq/belfry"
+	"github.com/belfryhq/belfry/api/internal/body"
 )
 
 // create accepts a timer.
 func (a *api) create(w http.ResponseWriter, r *http.Request) {
 	var req request
-	if err := a.decode(w, r, &req); err != nil {
+	if err := body.Read(w, r, a.s.MaxBody, &req); err != nil {
 		a.fail(w, r, err)
 		return
 	}
 	m, err := a.message(&req, r.Header.Get("Idempotency-Key"), time.Now())
-	if errors.Is(err, errNotAhead) && a.repeats(w, r, &req) {
-		return
+	if errors.Is(err, errNotAhead) {
+		if first, known := a.first(r.Context(), &req, r.Header.Get("Idempotency-Key")); known {
+			reply(w, http.StatusOK, codeOK, "timer created successfully", summarize(&first))
+			return
+		}
 	}
 	if err != nil {
 		a.fail(w, r, err)
@@ -44,22 +48,15 @@ func (a *api) create(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// repeats answers a request whose instant has passed since it was first made: its idempotency key tells that it was.
-func (a *api) repeats(w http.ResponseWriter, r *http.Request, req *request) bool {
+// first returns the timer that a request made whose instant has passed since: its idempotency key tells that it was made.
+func (a *api) first(ctx context.Context, req *request, headerKey string) (belfry.Message, bool) {
 	var m belfry.Message
 	var k kept
-	if err := a.setKey(&m, &k, req, r.Header.Get("Idempotency-Key")); err != nil || m.DedupKey == "" {
-		return false
+	if err := a.setKey(&m, &k, req, headerKey); err != nil || m.DedupKey == "" {
+		return m, false
 	}
-	first, err := a.client.Holder(r.Context(), Queue, m.DedupKey)
-	if err != nil {
-		return false
-	}
-	if then, err := keptOf(&first); err != nil || then.Hash != k.Hash {
-		return false
-	}
-	reply(w, http.StatusOK, codeOK, "timer created successfully", summarize(&first))
-	return true
+	first, err := a.client.Holder(ctx, Queue, m.DedupKey)
+	return first, err == nil && keptOf(&first).Hash == k.Hash
 }
 
 // accepted returns the timer that a request made, or, repeated, the one that the first request with its idempotency key made.
@@ -71,15 +68,7 @@ func (a *api) accepted(ctx context.Context, m belfry.Message, result belfry.PutR
 	if err != nil {
 		return m, false, err
 	}
-	now, err := keptOf(&m)
-	if err != nil {
-		return m, false, err
-	}
-	then, err := keptOf(&first)
-	if err != nil {
-		return m, false, err
-	}
-	if now.Hash != then.Hash {
+	if keptOf(&m).Hash != keptOf(&first).Hash {
 		return m, false, bad("the idempotency key was used for another timer (%s): use a new key", first.ID)
 	}
 	return first, true, nil
@@ -107,12 +96,7 @@ func (a *api) get(w http.ResponseWriter, r *http.Request) {
 		a.fail(w, r, err)
 		return
 	}
-	d, err := describe(&m)
-	if err != nil {
-		a.fail(w, r, err)
-		return
-	}
-	reply(w, http.StatusOK, codeOK, "success", d)
+	reply(w, http.StatusOK, codeOK, "success", describe(&m))
 }
 
 // cancel calls a pending timer off; a canceled one answers again as it did.
@@ -164,7 +148,7 @@ func (a *api) update(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	var c change
-	if err := a.decode(w, r, &c); err != nil {
+	if err := body.Read(w, r, a.s.MaxBody, &c); err != nil {
 		a.fail(w, r, err)
 		return
 	}
@@ -201,10 +185,7 @@ func (a *api) edit(m *belfry.Message, req *request, now time.Time) error {
 	if given {
 		m.FireAt = at
 	}
-	k, err := keptOf(m)
-	if err != nil {
-		return err
-	}
+	k := keptOf(m)
 	if req.Retry != nil {
 		if m.Retry, err = req.Retry.policy(); err != nil {
 			return err

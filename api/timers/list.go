@@ -15,7 +15,7 @@ const (
 
 // list shows a page of timers and how many there are.
 func (a *api) list(w http.ResponseWriter, r *http.Request) {
-	q, err := query(r.URL.Query())
+	q, err := query(r.URL.RawQuery)
 	if err != nil {
 		a.fail(w, r, err)
 		return
@@ -40,8 +40,12 @@ func (a *api) list(w http.ResponseWriter, r *http.Request) {
 }
 
 // query reads the parameters of a list.
-func query(values url.Values) (q belfry.Query, err error) {
+func query(text string) (q belfry.Query, err error) {
 	q = belfry.Query{Queue: Queue, Limit: defaultLimit, Desc: true}
+	values, err := url.ParseQuery(text)
+	if err != nil { // what could be read of it would list something else than was asked for
+		return q, bad("the query cannot be read: write name=value, separated by &, with special characters percent-encoded")
+	}
 	for name, given := range values {
 		if len(given) > 1 {
 			return q, bad("parameter %.64q is given %d times: give it once", name, len(given))

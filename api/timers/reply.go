@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/belfryhq/belfry/api/internal/body"
 )
 
 // The codes of the envelope.
@@ -26,11 +28,13 @@ type envelope struct {
 }
 
 func reply(w http.ResponseWriter, status, code int, message string, data any) {
+	text, err := encode(envelope{code, message, data})
+	if err != nil { // before the status is out, so that no half of a reply passes for one
+		status, text = http.StatusInternalServerError, []byte(`{"code":1,"message":"internal error","data":null}`)
+	}
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
-	encoder := json.NewEncoder(w)
-	encoder.SetEscapeHTML(false)
-	_ = encoder.Encode(envelope{code, message, data}) // the caller has gone when this fails
+	_, _ = w.Write(append(text, '\n')) // the caller has gone when this fails
 }
 
 // methods are the handlers of one path by method; others are answered 405, and no method at all 404.
@@ -38,7 +42,11 @@ type methods map[string]http.HandlerFunc
 
 // ServeHTTP calls the handler of the request's method.
 func (m methods) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if h, ok := m[r.Method]; ok {
+	method := r.Method
+	if method == http.MethodHead { // as GET: the server leaves the body out
+		method = http.MethodGet
+	}
+	if h, ok := m[method]; ok {
 		h(w, r)
 		return
 	}
@@ -46,9 +54,12 @@ func (m methods) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		reply(w, http.StatusNotFound, codeNotFound, "no such route", nil)
 		return
 	}
-	allowed := make([]string, 0, len(m))
+	allowed := make([]string, 0, len(m)+1)
 	for method := range m {
 		allowed = append(allowed, method)
+	}
+	if m[http.MethodGet] != nil {
+		allowed = append(allowed, http.MethodHead)
 	}
 	slices.Sort(allowed)
 	w.Header().Set("Allow", strings.Join(allowed, ", "))
@@ -56,18 +67,8 @@ func (m methods) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		fmt.Sprintf("method %s is not allowed here: use %s", r.Method, strings.Join(allowed, ", ")), nil)
 }
 
-// badRequest is an error of the caller, with the text it gets.
-type badRequest struct {
-	status int
-	text   string
-}
-
-// Error returns the text.
-func (e *badRequest) Error() string { return e.text }
-
-func bad(format string, args ...any) error {
-	return &badRequest{http.StatusBadRequest, fmt.Sprintf(format, args...)}
-}
+// bad returns the error of a request that cannot be carried out as it is.
+func bad(format string, args ...any) error { return body.Bad(format, args...) }
 
 // instant is written as RFC 3339 in UTC, with milliseconds where there are any; the zero time as null.
 type instant time.Time

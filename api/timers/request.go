@@ -189,10 +189,7 @@ func (a *api) setKey(m *belfry.Message, k *kept, req *request, headerKey string)
 	if len(key) > maxIdempotencyKey {
 		return bad("the idempotency key has %d bytes: at most %d are allowed", len(key), maxIdempotencyKey)
 	}
-	m.DedupKey, m.DedupUntil = key, lastInstant
-	if a.s.Retention != belfry.Forever {
-		m.DedupUntil = m.FireAt.Add(a.s.Retention)
-	}
+	m.DedupKey, m.DedupUntil = key, a.dedupUntil(m.FireAt)
 	once := *req
 	once.IdempotencyKey = nil
 	text, err := encode(once)
@@ -202,6 +199,14 @@ func (a *api) setKey(m *belfry.Message, k *kept, req *request, headerKey string)
 	sum := sha256.Sum256(text)
 	k.Hash = hex.EncodeToString(sum[:16])
 	return nil
+}
+
+// dedupUntil is until when the key of a timer is held that fires at an instant.
+func (a *api) dedupUntil(fireAt time.Time) time.Time {
+	if a.s.Retention == belfry.Forever || lastInstant.Sub(fireAt) < a.s.Retention {
+		return lastInstant
+	}
+	return fireAt.Add(a.s.Retention)
 }
 
 // lastInstant is the latest that a timer can name.
@@ -245,7 +250,7 @@ func (a *api) instantOf(req *request, now time.Time) (at time.Time, given bool, 
 
 // parseInstant reads an instant in RFC 3339.
 func parseInstant(field, text string) (time.Time, error) {
-	for _, layout := range []string{time.RFC3339Nano, "2006-01-02T15:04:05.999999999Z0700", "2006-01-02T15:04Z07:00"} {
+	for _, layout := range []string{time.RFC3339Nano, "2006-01-02T15:04:05Z0700", "2006-01-02T15:04:05Z07", "2006-01-02T15:04Z07:00", "2006-01-02T15:04Z0700", "2006-01-02T15:04Z07"} {
 		if at, err := time.Parse(layout, strings.ToUpper(text)); err == nil {
 			if year := at.UTC().Year(); year < 1 || year > 9999 {
 				break
@@ -291,13 +296,17 @@ func earliest(wall time.Time, location *time.Location) time.Time {
 	return first.UTC()
 }
 
-// parseDuration reads a duration as Go writes it (90s, 1h30m) or as ISO 8601 does (PT1H30M).
+// parseDuration reads a duration as Go writes it (90s, 1h30m) or as ISO 8601 does (PT1H30M). One in months or years is none: how
+// long those are depends on when they begin.
 func parseDuration(field, text string) (time.Duration, error) {
 	d, err := time.ParseDuration(text)
 	if err != nil && strings.HasPrefix(strings.ToUpper(text), "P") {
 		var iso *duration.Duration
 		if iso, err = duration.Parse(strings.ToUpper(text)); err == nil {
 			d = iso.ToTimeDuration()
+			if iso.Years != 0 || iso.Months != 0 || !strings.ContainsAny(text, "0123456789") {
+				return 0, bad("%s %.64q has no certain length: write it in weeks, days, hours, minutes and seconds, e.g. P1DT12H", field, text)
+			}
 		}
 	}
 	if err != nil || d < 0 {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/belfryhq/belfry"
 	"github.com/belfryhq/belfry/api/auth"
+	"github.com/belfryhq/belfry/api/internal/body"
 )
 
 // Queue is where timers wait.
@@ -106,11 +107,11 @@ func (a *api) ping(ctx context.Context, within time.Duration) error {
 
 // fail answers an error: the one place where errors become codes.
 func (a *api) fail(w http.ResponseWriter, r *http.Request, err error) {
-	var bad *badRequest
+	var bad *body.Error
 	var invalid *belfry.InvalidError
 	switch {
 	case errors.As(err, &bad):
-		reply(w, bad.status, codeInvalid, bad.text, nil)
+		reply(w, bad.Status, codeInvalid, bad.Text, nil)
 	case errors.As(err, &invalid):
 		reply(w, http.StatusBadRequest, codeInvalid, invalid.Error(), nil)
 	case errors.Is(err, belfry.ErrNotFound):

@@ -247,6 +247,9 @@ func TestInvalidRequestsAreRefusedWithTheRemedy(t *testing.T) {
 		"an unknown field":      {`{` + far + `,"calback":{}}`, 400, `"calback"`},
 		"an unknown inner":      {http1(`,"verb":"GET"`), 400, `"verb"`},
 		"a field twice":         {`{` + far + `,` + far + `}`, 400, "twice"},
+		"a field in other case": {`{"Execute_At":"2999-01-01T00:00:00Z","callback":{"type":"http","url":"https://e.com"}}`, 400, `"Execute_At"`},
+		"no UTF-8":              {http1(",\"payload\":\"\xff\""), 400, "not UTF-8"},
+		"a header that is null": {http1(`,"headers":{"A":null}`), 400, "callback.headers.A"},
 		"an array":              {`[]`, 400, "object"},
 		"a string":              {`"x"`, 400, "object"},
 		"no JSON":               {`{"a":}`, 400, "offset 5"},
@@ -288,13 +291,76 @@ func TestEveryRouteNeedsAKeyAndKnowsItsMethods(t *testing.T) {
 			}
 		}
 	}
-	for path, allow := range map[string]string{"/timers": "GET, POST", "/timers/" + id: "DELETE, GET, PUT", "/timers/batch": "POST", "/healthz": "GET"} {
+	for path, allow := range map[string]string{
+		"/timers": "GET, HEAD, POST", "/timers/" + id: "DELETE, GET, HEAD, PUT", "/timers/batch": "POST", "/healthz": "GET, HEAD",
+	} {
 		if a := s.do("PATCH", path, ""); a.status != 405 || a.Code != 2 || a.header.Get("Allow") != allow {
 			t.Errorf("PATCH %s: %d %q %s", path, a.status, a.header.Get("Allow"), a.body)
 		}
 	}
+	for path, status := range map[string]int{"/timers": 200, "/timers/" + id: 200, "/healthz": 200, "/timers/x": 400, "/timers/batch": 405} {
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodHead, s.url+path, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Header.Set("X-API-Key", secret)
+		res, err := http.DefaultClient.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		res.Body.Close()
+		if res.StatusCode != status || res.ContentLength < 1 {
+			t.Errorf("HEAD %s: %d with length %d", path, res.StatusCode, res.ContentLength)
+		}
+	}
 	if a := s.do("GET", "/healthz", "", "X-API-Key", ""); a.status != 200 || a.Text != "healthy" || a.data("database") != "connected" || a.data("status") != "up" {
 		t.Errorf("health: %d %s", a.status, a.body)
+	}
+}
+
+func TestInstantsAndDurationsAreReadAsISO8601WritesThem(t *testing.T) {
+	t.Parallel()
+	s := newServer(t, func(s *timers.Settings) { s.Retention = 720 * time.Hour })
+	create := func(when string) answered {
+		return s.do("POST", "/timers", `{`+when+`,"idempotency_key":`+fmt.Sprintf("%q", strings.ReplaceAll(when, `"`, ""))+`,"callback":{"type":"http","url":"https://e.com"}}`)
+	}
+	for given, want := range map[string]string{
+		"2030-01-01T00:00:00Z":          "2030-01-01T00:00:00Z",
+		"2030-01-01t00:00:00z":          "2030-01-01T00:00:00Z",
+		"2030-01-01T02:00:00.5+02:00":   "2030-01-01T00:00:00.5Z",
+		"2030-01-01T02:00:00.0001+0200": "2030-01-01T00:00:00.001Z",
+		"2030-01-01T02:00:00,25+02":     "2030-01-01T00:00:00.25Z",
+		"2030-01-01T02:00+02:00":        "2030-01-01T00:00:00Z",
+		"2030-01-01T02:00+0200":         "2030-01-01T00:00:00Z",
+		"2029-12-31T22:00-02":           "2030-01-01T00:00:00Z",
+		"9999-12-31T23:59:59.999Z":      "9999-12-31T23:59:59.999Z", // kept for 30 days more than there are
+		"2030-01-01":                    "",
+		"2030-01-01T00:00:00":           "",
+		"2030-01-01T00:00:00+25:00":     "",
+		"10000-01-01T00:00:00Z":         "",
+	} {
+		a := create(`"execute_at":"` + given + `"`)
+		if want == "" && (a.status != 400 || !strings.Contains(a.Text, "execute_at")) || want != "" && (a.status != 201 || a.data("execute_at") != want) {
+			t.Errorf("%s: %d %s", given, a.status, a.body)
+		}
+	}
+	for given, want := range map[string]time.Duration{
+		"90m": 90 * time.Minute, "PT1H30M": 90 * time.Minute, "pt1h30m": 90 * time.Minute, "P1D": 24 * time.Hour, "P1W": 168 * time.Hour, "PT0.5S": time.Second / 2,
+		"P1M": -1, "P1Y": -1, "P": -1, "PT": -1, "-PT1H": -1, "-1h": -1, "1d": -1, "P300000W": -1, "9999999999h": -1, "": -1,
+	} {
+		before := time.Now()
+		a := create(`"delay":"` + given + `"`)
+		if want < 0 {
+			if a.status != 400 || !strings.Contains(a.Text, "delay") {
+				t.Errorf("%s: %d %s", given, a.status, a.body)
+			}
+			continue
+		}
+		text, _ := a.data("execute_at").(string)
+		at, err := time.Parse(time.RFC3339, text)
+		if off := at.Sub(before) - want; err != nil || off < 0 || off > 10*time.Second {
+			t.Errorf("%s: %d %s", given, a.status, a.body)
+		}
 	}
 }
 
@@ -435,6 +501,32 @@ func TestUpdateChangesWhatIsGiven(t *testing.T) {
 	}
 }
 
+func TestATimersTraceOutlivesItsCallback(t *testing.T) {
+	t.Parallel()
+	s := newServer(t, nil)
+	id := s.create(http1(`,"method":"PUT"`))
+	trace := map[string]string{"trace.traceparent": "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"}
+	if _, err := s.client.Update(t.Context(), timers.Queue, id, func(m *belfry.Message) error {
+		m.Params = trace // as a client with traces accepts it
+		return nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	for body, want := range map[string]string{
+		`{"callback":{"type":"nats","topic":"a","key":"k"}}`:                  "map[key:k trace.traceparent:" + trace["trace.traceparent"] + "]",
+		`{"callback":{"type":"http","url":"https://e.com"}}`:                  "map[trace.traceparent:" + trace["trace.traceparent"] + "]",
+		`{"callback":{"type":"http","url":"https://e.com","method":"patch"}}`: "map[method:PATCH trace.traceparent:" + trace["trace.traceparent"] + "]",
+	} {
+		if a := s.do("PUT", "/timers/"+id, body); a.status != 200 {
+			t.Fatalf("%d %s", a.status, a.body)
+		}
+		m, err := s.client.Get(t.Context(), timers.Queue, id)
+		if err != nil || fmt.Sprint(m.Params) != want {
+			t.Errorf("after %s the params are %v, %v; want %s", body, m.Params, err, want)
+		}
+	}
+}
+
 func TestListPagesAreExact(t *testing.T) {
 	t.Parallel()
 	s := newServer(t, nil)
@@ -471,6 +563,11 @@ func TestListPagesAreExact(t *testing.T) {
 	}
 	if days, total := page(""); len(days) != 8 || total != 8.0 {
 		t.Errorf("%d timers of %v", len(days), total)
+	}
+	for _, broken := range []string{"limit=1;offset=5", "limit=%zz"} {
+		if a := s.do("GET", "/timers?"+broken, ""); a.status != 400 || a.Code != 2 {
+			t.Errorf("%s: %d %s", broken, a.status, a.body)
+		}
 	}
 	for _, bad := range []string{"limit=0", "limit=201", "limit=x", "offset=-1", "status=done", "sort=id", "order=up", "page=2", "limit=1&limit=2"} {
 		a := s.do("GET", "/timers?"+bad, "")
@@ -510,6 +607,9 @@ func TestAnIdempotencyKeyMakesOneTimer(t *testing.T) {
 	if a := s.do("POST", "/timers", strings.Replace(passing, `"p"`, `"q"`, 1)); a.status != 400 {
 		t.Errorf("another request after its instant: %d %s", a.status, a.body)
 	}
+	if a := s.do("POST", "/timers/batch", `{"timers":[`+passing+`,`+http1("")+`]}`); a.status != 201 || !strings.Contains(a.body, id) {
+		t.Errorf("the same request in a batch after its instant: %d %s", a.status, a.body)
+	}
 	var wait sync.WaitGroup
 	ids := make([]any, 32)
 	for i := range ids {
@@ -547,6 +647,14 @@ func TestABatchTellsOfEachTimer(t *testing.T) {
 	}
 	if a := s.do("GET", "/timers", ""); a.data("total") != 4.0 {
 		t.Errorf("%v timers exist, want 4", a.data("total"))
+	}
+	nul := strings.Replace(good, `{`, `{"idempotency_key":"a\u0000b",`, 1) // only the client finds out
+	a = s.do("POST", "/timers/batch", `{"timers":[`+good+`,`+nul+`,`+good+`]}`)
+	if a.status != 200 || strings.Count(a.body, `"status":"pending"`) != 2 || !strings.Contains(a.body, `{"index":1,"code":2,"error":"invalid dedup key`) {
+		t.Errorf("one that is invalid for the client: %d %s", a.status, a.body)
+	}
+	if a := s.do("POST", "/timers/batch", `{"timers":[`+good+`]}`, "Idempotency-Key", "k2"); a.status != 400 || !strings.Contains(a.Text, "idempotency_key") {
+		t.Errorf("a key for a whole batch: %d %s", a.status, a.body)
 	}
 	for _, body := range []string{`{"timers":[]}`, `{"timers":[` + strings.Repeat(good+",", 1000) + good + `]}`} {
 		if a := s.do("POST", "/timers/batch", body); a.status != 400 {
@@ -591,6 +699,57 @@ func TestAnExpiredTimerFails(t *testing.T) {
 	}
 	if a := s.becomes(messages[0].ID, "failed"); a.data("last_error") != "expired" {
 		t.Errorf("%s", a.body)
+	}
+}
+
+func TestATimerThatTheNativeAPIMadeOrChangedIsShownAsItIs(t *testing.T) {
+	t.Parallel()
+	s := newServer(t, nil)
+	put := func(m belfry.Message) string {
+		t.Helper()
+		m.Queue, m.FireAt = timers.Queue, time.Now().Add(time.Hour)
+		messages := []belfry.Message{m}
+		if _, err := s.client.Put(t.Context(), messages, 0); err != nil {
+			t.Fatal(err)
+		}
+		return messages[0].ID
+	}
+	for name, c := range map[string]struct {
+		m            belfry.Message
+		config, meta string
+	}{
+		"a payload that is text":       {belfry.Message{Target: "http", Address: "https://e.com", Payload: []byte("no json")}, `{"type":"http","url":"https://e.com","payload":"no json"}`, "null"},
+		"a payload that is bytes":      {belfry.Message{Target: "nats", Address: "a.b", Params: map[string]string{"key": "k"}, Payload: []byte("\xff")}, `{"type":"nats","topic":"a.b","key":"k","payload":"/w=="}`, "null"},
+		"metadata of its own":          {belfry.Message{Target: "http", Address: "https://e.com", Metadata: []byte(`[1]`)}, `{"type":"http","url":"https://e.com"}`, "[1]"},
+		"an object of its own":         {belfry.Message{Target: "http", Address: "https://e.com", Metadata: []byte(`{"a":1}`)}, `{"type":"http","url":"https://e.com"}`, `{"a":1}`},
+		"method, timeout and a header": {belfry.Message{Target: "http", Address: "https://e.com", Params: map[string]string{"method": "PUT"}, Timeout: time.Minute, Headers: map[string]string{"A": "b"}}, `{"type":"http","url":"https://e.com","headers":{"A":"b"},"method":"PUT","timeout":"1m0s"}`, "null"},
+		"a message for a handler":      {belfry.Message{Kind: "k"}, `{"type":""}`, "null"},
+	} {
+		id := put(c.m)
+		for range 2 { // the second time after a change of nothing
+			a := s.do("GET", "/timers/"+id, "")
+			var data map[string]json.RawMessage
+			_ = json.Unmarshal(a.Data, &data)
+			if a.status != 200 || string(data["callback_config"]) != c.config || string(data["metadata"]) != c.meta {
+				t.Errorf("%s: %d %s", name, a.status, a.body)
+			}
+			if a := s.do("PUT", "/timers/"+id, `{}`); a.status != 200 {
+				t.Errorf("%s: PUT: %d %s", name, a.status, a.body)
+			}
+		}
+	}
+	id := s.create(http1(`,"method":"put","timeout":"PT1M"`))
+	if a := s.do("GET", "/timers/"+id, ""); !strings.Contains(a.body, `"method":"put","timeout":"PT1M"`) {
+		t.Errorf("not as given: %s", a.body)
+	}
+	if _, err := s.client.Update(t.Context(), timers.Queue, id, func(m *belfry.Message) error {
+		m.Address, m.Params, m.Timeout = "https://other.com", nil, time.Second
+		return nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if a := s.do("GET", "/timers/"+id, ""); !strings.Contains(a.body, `"url":"https://other.com","timeout":"1s"`) {
+		t.Errorf("not as it was changed: %s", a.body)
 	}
 }
 

@@ -1,7 +1,10 @@
 package timers
 
 import (
+	"bytes"
 	"encoding/json"
+	"strings"
+	"unicode/utf8"
 
 	"github.com/belfryhq/belfry"
 )
@@ -57,31 +60,85 @@ func executedAt(m *belfry.Message) instant {
 }
 
 // describe shows a timer in full.
-func describe(m *belfry.Message) (detail, error) {
-	k, err := keptOf(m)
-	if err != nil {
-		return detail{}, err
-	}
+func describe(m *belfry.Message) detail {
+	k := keptOf(m)
 	d := detail{
 		ID: m.ID, CreatedAt: instant(m.CreatedAt), UpdatedAt: instant(m.UpdatedAt), ExecuteAt: instant(m.FireAt),
-		CallbackType: m.Target, CallbackConfig: k.Callback, Status: statuses[m.State], ExecutedAt: executedAt(m), Metadata: k.Metadata,
-	}
-	d.CallbackConfig.Payload = m.Payload
-	if k.Null {
-		d.CallbackConfig.Payload = json.RawMessage("null")
+		CallbackType: m.Target, CallbackConfig: callbackOf(m, &k), Status: statuses[m.State], ExecutedAt: executedAt(m), Metadata: k.Metadata,
 	}
 	if m.LastError != "" {
 		d.LastError = &m.LastError
 	}
-	return d, nil
+	return d
 }
 
-// keptOf reads what the API keeps with a timer.
-func keptOf(m *belfry.Message) (kept, error) {
-	var k kept
-	if m.Metadata == nil {
-		return k, nil
+// callbackOf returns a timer's callback. What is kept of it is how it was spelled; what it does is in the message, which the
+// native API may have changed or made.
+func callbackOf(m *belfry.Message, k *kept) callback {
+	c := callback{Type: m.Target, Headers: m.Headers, Payload: payloadOf(m, k)}
+	switch m.Target {
+	case "http":
+		c.URL = &m.Address
+		if method, ok := m.Params["method"]; ok {
+			c.Method = &method
+			if given := k.Callback.Method; given != nil && strings.ToUpper(*given) == method {
+				c.Method = given
+			}
+		}
+	case "nats":
+		c.Topic = &m.Address
+		if key, ok := m.Params["key"]; ok {
+			c.Key = &key
+		}
 	}
-	err := json.Unmarshal(m.Metadata, &k)
-	return k, err
+	if m.Timeout != 0 {
+		text := m.Timeout.String()
+		c.Timeout = &text
+		if given := k.Callback.Timeout; given != nil {
+			if d, err := parseDuration("", *given); err == nil && d == m.Timeout {
+				c.Timeout = given
+			}
+		}
+	}
+	return c
+}
+
+// payloadOf returns a timer's payload as JSON. One that the native API has made of something else is shown as a string: its
+// text, or its bytes in base64.
+func payloadOf(m *belfry.Message, k *kept) json.RawMessage {
+	switch {
+	case k.Null && m.Payload == nil:
+		return json.RawMessage("null")
+	case m.Payload == nil:
+		return nil
+	case json.Valid(m.Payload) && utf8.Valid(m.Payload):
+		return m.Payload
+	}
+	var shown any = m.Payload
+	if utf8.Valid(m.Payload) {
+		shown = string(m.Payload)
+	}
+	text, err := encode(shown)
+	if err != nil { // neither a string nor bytes can fail
+		return nil
+	}
+	return text
+}
+
+// keptOf returns what the API keeps with a timer. Metadata that it has not written, because the native API has made the
+// message, is the timer's own.
+func keptOf(m *belfry.Message) kept {
+	if m.Metadata == nil {
+		return kept{}
+	}
+	var k struct {
+		Callback *json.RawMessage `json:"callback"`
+		kept
+	}
+	decoder := json.NewDecoder(bytes.NewReader(m.Metadata))
+	decoder.DisallowUnknownFields()
+	if err := decoder.Decode(&k); err != nil || k.Callback == nil || json.Unmarshal(*k.Callback, &k.kept.Callback) != nil {
+		return kept{Metadata: m.Metadata}
+	}
+	return k.kept
 }

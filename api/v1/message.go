@@ -1,7 +1,9 @@
 package v1
 
 import (
+	"encoding/base64"
 	"encoding/json"
+	"maps"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -10,6 +12,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/belfryhq/belfry"
+	"github.com/belfryhq/belfry/target"
 )
 
 // input is a message as a request writes it. Absent fields keep what is there, or the default.
@@ -23,15 +26,15 @@ type input struct {
 	ContentType   *string           `json:"content_type"`
 	Payload       json.RawMessage   `json:"payload"`
 	PayloadText   *string           `json:"payload_text"`
-	PayloadBase64 []byte            `json:"payload_base64"`
+	PayloadBase64 *string           `json:"payload_base64"`
 	Headers       map[string]string `json:"headers"`
 	Metadata      json.RawMessage   `json:"metadata"`
 	Priority      *int32            `json:"priority"`
 	Group         *string           `json:"group"`
 	DedupKey      *string           `json:"dedup_key"`
-	At            *time.Time        `json:"at"`
+	At            *string           `json:"at"`
 	In            *string           `json:"in"`
-	ExpiresAt     *time.Time        `json:"expires_at"`
+	ExpiresAt     *string           `json:"expires_at"`
 	Timeout       *string           `json:"timeout"`
 	MaxAttempts   *int              `json:"max_attempts"`
 	KeepDone      *string           `json:"keep_done"`
@@ -55,10 +58,20 @@ func (in *input) apply(m *belfry.Message) error {
 	set(&m.ContentType, in.ContentType)
 	set(&m.Priority, in.Priority)
 	set(&m.Group, in.Group)
-	set(&m.ExpiresAt, in.ExpiresAt)
 	set(&m.Retry.MaxAttempts, in.MaxAttempts)
 	if in.Params != nil {
-		m.Params = in.Params
+		for name := range in.Params {
+			if strings.HasPrefix(name, target.TracePrefix) {
+				return bad("param %.64q: names that begin with %s are Belfry's own; send the header traceparent instead", name, target.TracePrefix)
+			}
+		}
+		params := maps.Clone(m.Params)
+		maps.DeleteFunc(params, func(name, _ string) bool { return !strings.HasPrefix(name, target.TracePrefix) })
+		if params == nil {
+			params = map[string]string{}
+		}
+		maps.Copy(params, in.Params)
+		m.Params = params
 	}
 	if in.Headers != nil {
 		m.Headers = in.Headers
@@ -75,6 +88,11 @@ func (in *input) apply(m *belfry.Message) error {
 	}
 	if given {
 		m.FireAt = at
+	}
+	if in.ExpiresAt != nil {
+		if m.ExpiresAt, err = moment("expires_at", *in.ExpiresAt); err != nil {
+			return err
+		}
 	}
 	for _, d := range []struct {
 		field string
@@ -127,7 +145,10 @@ func (in *input) payload(m *belfry.Message) error {
 	}
 	if in.PayloadBase64 != nil {
 		given++
-		m.Payload = in.PayloadBase64
+		var err error
+		if m.Payload, err = base64.StdEncoding.DecodeString(*in.PayloadBase64); err != nil {
+			return bad("payload_base64 is not base64: encode the bytes with the standard alphabet and padding")
+		}
 	}
 	if given > 1 {
 		return bad("payload, payload_text and payload_base64 are three spellings of one thing: give one")
@@ -141,7 +162,8 @@ func (in *input) instant() (at time.Time, given bool, err error) {
 	case in.At != nil && in.In != nil:
 		return at, true, bad("at and in are two ways to say one thing: give one")
 	case in.At != nil:
-		return *in.At, true, nil
+		at, err = moment("at", *in.At)
+		return at, true, err
 	case in.In != nil:
 		var d time.Duration
 		if err := duration("in", in.In, &d); err != nil {
@@ -150,6 +172,15 @@ func (in *input) instant() (at time.Time, given bool, err error) {
 		return time.Now().Add(d), true, nil
 	}
 	return at, false, nil
+}
+
+// moment reads an instant.
+func moment(field, text string) (time.Time, error) {
+	at, err := time.Parse(time.RFC3339Nano, text)
+	if err != nil {
+		return at, bad("%s %.64q is not an instant: write it in RFC 3339, e.g. 2026-12-01T15:30:00Z", field, text)
+	}
+	return at, nil
 }
 
 // Message is a message as replies show it.
@@ -195,7 +226,7 @@ type Attempt struct {
 // view shows a message.
 func view(m *belfry.Message) Message {
 	v := Message{
-		Queue: m.Queue, ID: m.ID, State: m.State.String(), Kind: m.Kind, Target: m.Target, Address: m.Address, Params: m.Params,
+		Queue: m.Queue, ID: m.ID, State: m.State.String(), Kind: m.Kind, Target: m.Target, Address: m.Address, Params: settings(m.Params),
 		ContentType: m.ContentType, Headers: m.Headers, Metadata: m.Metadata, Priority: m.Priority, Group: m.Group,
 		DedupKey: m.DedupKey, FireAt: m.FireAt, DueAt: m.DueAt, Attempts: m.Attempts, Claims: m.Claims, WaitsFor: m.Waits,
 		LastError: m.LastError, CreatedAt: m.CreatedAt, UpdatedAt: m.UpdatedAt, Version: m.Version,
@@ -214,6 +245,13 @@ func view(m *belfry.Message) Message {
 	return v
 }
 
+// settings returns the params that somebody has set: without the trace.
+func settings(params map[string]string) map[string]string {
+	own := maps.Clone(params)
+	maps.DeleteFunc(own, func(name, _ string) bool { return strings.HasPrefix(name, target.TracePrefix) })
+	return own
+}
+
 func location(m *belfry.Message) string {
 	return "/api/v1/messages/" + url.PathEscape(m.Queue) + "/" + url.PathEscape(m.ID)
 }
@@ -230,84 +268,4 @@ func writeJSON(w http.ResponseWriter, status int, v any) error {
 	encoder.SetEscapeHTML(false)
 	_ = encoder.Encode(v) // the caller has gone when this fails
 	return nil
-}
-
-// Page is a part of a list.
-type Page struct {
-	Messages []Message `json:"messages"`
-	Total    int64     `json:"total"`
-	Next     string    `json:"next,omitempty"`
-}
-
-// list shows messages: queue, prefix, state, kind, group, order, desc, limit, offset, cursor, payloads.
-func (a *api) list(w http.ResponseWriter, r *http.Request) error {
-	q, err := query(r.URL.Query())
-	if err != nil {
-		return err
-	}
-	page, err := a.client.List(r.Context(), q)
-	if err != nil {
-		return err
-	}
-	out := Page{Messages: make([]Message, len(page.Messages)), Next: page.Next}
-	for i := range page.Messages {
-		out.Messages[i] = view(&page.Messages[i])
-	}
-	if out.Total, err = a.client.Count(r.Context(), q); err != nil {
-		return err
-	}
-	return writeJSON(w, http.StatusOK, out)
-}
-
-// maxPage is how many messages a page has at most.
-const maxPage = 1000
-
-func query(values url.Values) (q belfry.Query, err error) {
-	q.Limit = 100
-	for name, given := range values {
-		value := given[0]
-		switch name {
-		case "queue":
-			q.Queue = value
-		case "prefix":
-			q.Prefix = value
-		case "kind":
-			q.Kind = value
-		case "group":
-			q.Group = value
-		case "cursor":
-			q.Cursor = value
-		case "payloads":
-			q.Payloads = value == "true"
-		case "desc":
-			q.Desc = value == "true"
-		case "state":
-			for _, one := range strings.Split(value, ",") {
-				state, err := belfry.ParseState(one)
-				if err != nil {
-					return q, bad("%v", err)
-				}
-				q.States = append(q.States, state)
-			}
-		case "order":
-			order, ok := map[string]belfry.Order{"created": belfry.ByCreated, "fire_at": belfry.ByFireAt, "finished": belfry.ByFinished}[value]
-			if !ok {
-				return q, bad("order %.64q is none of created, fire_at, finished", value)
-			}
-			q.Order = order
-		case "limit", "offset":
-			n, err := strconv.Atoi(value)
-			if err != nil || n < 0 || name == "limit" && (n < 1 || n > maxPage) {
-				return q, bad("%s %.64q must be a number within 1 to %d (offset: from 0)", name, value, maxPage)
-			}
-			if name == "limit" {
-				q.Limit = n
-			} else {
-				q.Offset = n
-			}
-		default:
-			return q, bad("parameter %.64q is unknown", name)
-		}
-	}
-	return q, nil
 }

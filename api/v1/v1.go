@@ -3,11 +3,7 @@
 package v1
 
 import (
-	"context"
-	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"net/http"
 	"strconv"
@@ -15,6 +11,7 @@ import (
 
 	"github.com/belfryhq/belfry"
 	"github.com/belfryhq/belfry/api/auth"
+	"github.com/belfryhq/belfry/api/internal/body"
 )
 
 // Settings are those of the API.
@@ -62,7 +59,7 @@ func New(c *belfry.Client, s Settings) http.Handler {
 			}
 		})
 	}
-	return s.Keys.Require(mux, func(w http.ResponseWriter, _ *http.Request) {
+	return s.Keys.Require(routed(mux), func(w http.ResponseWriter, _ *http.Request) {
 		problem(w, http.StatusUnauthorized, "send an API key in X-API-Key or as a bearer token")
 	})
 }
@@ -70,7 +67,7 @@ func New(c *belfry.Client, s Settings) http.Handler {
 // create accepts a message. 201; 200 when the id or dedup key was taken by the message that is returned.
 func (a *api) create(w http.ResponseWriter, r *http.Request) error {
 	var in input
-	if err := a.decode(w, r, &in); err != nil {
+	if err := body.Read(w, r, a.s.MaxBody, &in); err != nil {
 		return err
 	}
 	m, err := in.message()
@@ -132,7 +129,21 @@ func (a *api) get(w http.ResponseWriter, r *http.Request) error {
 // cancel calls a message off; with ?interrupt=true also a running one, with ?purge=true it is removed.
 func (a *api) cancel(w http.ResponseWriter, r *http.Request) error {
 	queue, id := r.PathValue("queue"), r.PathValue("id")
-	if r.URL.Query().Get("purge") == "true" {
+	var purge, interrupt bool
+	if err := parameters(r, func(name, value string) (err error) {
+		switch name {
+		case "purge":
+			purge, err = flag(name, value)
+		case "interrupt":
+			interrupt, err = flag(name, value)
+		default:
+			err = bad("parameter %.64q is unknown: use purge, interrupt", name)
+		}
+		return err
+	}); err != nil {
+		return err
+	}
+	if purge {
 		if err := a.client.Remove(r.Context(), queue, id); err != nil {
 			return err
 		}
@@ -140,7 +151,7 @@ func (a *api) cancel(w http.ResponseWriter, r *http.Request) error {
 		return nil
 	}
 	call := a.client.Cancel
-	if r.URL.Query().Get("interrupt") == "true" {
+	if interrupt {
 		call = a.client.Interrupt
 	}
 	m, err := call(r.Context(), queue, id)
@@ -153,8 +164,11 @@ func (a *api) cancel(w http.ResponseWriter, r *http.Request) error {
 // patch changes a waiting message; If-Match names the version that was read.
 func (a *api) patch(w http.ResponseWriter, r *http.Request) error {
 	var in input
-	if err := a.decode(w, r, &in); err != nil {
+	if err := body.Read(w, r, a.s.MaxBody, &in); err != nil {
 		return err
+	}
+	if in.Queue != nil || in.ID != nil || in.DedupKey != nil {
+		return bad("queue, id and dedup_key are what a message is known by and cannot be changed: leave them out")
 	}
 	var want int64
 	if tag := r.Header.Get("If-Match"); tag != "" && tag != "*" {
@@ -165,7 +179,7 @@ func (a *api) patch(w http.ResponseWriter, r *http.Request) error {
 	}
 	m, err := a.client.Update(r.Context(), r.PathValue("queue"), r.PathValue("id"), func(m *belfry.Message) error {
 		if want != 0 && m.Version != want {
-			return &requestError{http.StatusPreconditionFailed, fmt.Sprintf("the message is at version %d", m.Version)}
+			return &body.Error{Status: http.StatusPreconditionFailed, Text: fmt.Sprintf("the message is at version %d", m.Version)}
 		}
 		if err := in.apply(m); err != nil {
 			return err
@@ -179,13 +193,16 @@ func (a *api) patch(w http.ResponseWriter, r *http.Request) error {
 }
 
 func (a *api) revive(w http.ResponseWriter, r *http.Request) error {
-	var in input
+	var in struct { // of input, what revive reads
+		At *string `json:"at"`
+		In *string `json:"in"`
+	}
 	if r.ContentLength != 0 {
-		if err := a.decode(w, r, &in); err != nil {
+		if err := body.Read(w, r, a.s.MaxBody, &in); err != nil {
 			return err
 		}
 	}
-	at, _, err := in.instant()
+	at, _, err := (&input{At: in.At, In: in.In}).instant()
 	if err != nil {
 		return err
 	}
@@ -206,7 +223,7 @@ func (a *api) queue(w http.ResponseWriter, r *http.Request) error {
 
 func (a *api) setQueue(w http.ResponseWriter, r *http.Request) error {
 	var settings belfry.QueueSettings
-	if err := a.decode(w, r, &settings); err != nil {
+	if err := body.Read(w, r, a.s.MaxBody, &settings); err != nil {
 		return err
 	}
 	if err := a.client.SetQueue(r.Context(), r.PathValue("queue"), func(s *belfry.QueueSettings) { *s = settings }); err != nil {
@@ -215,65 +232,5 @@ func (a *api) setQueue(w http.ResponseWriter, r *http.Request) error {
 	return writeJSON(w, http.StatusOK, settings)
 }
 
-// requestError is an error of the caller with its status.
-type requestError struct {
-	status int
-	text   string
-}
-
-// Error returns the text.
-func (e *requestError) Error() string { return e.text }
-
-func bad(format string, args ...any) error {
-	return &requestError{http.StatusBadRequest, fmt.Sprintf(format, args...)}
-}
-
-// decode reads the request's body, one JSON object without unknown fields.
-func (a *api) decode(w http.ResponseWriter, r *http.Request, v any) error {
-	decoder := json.NewDecoder(http.MaxBytesReader(w, r.Body, a.s.MaxBody))
-	decoder.DisallowUnknownFields()
-	err := decoder.Decode(v)
-	var tooLarge *http.MaxBytesError
-	switch {
-	case errors.As(err, &tooLarge):
-		return &requestError{http.StatusRequestEntityTooLarge, fmt.Sprintf("the body is larger than %d bytes", tooLarge.Limit)}
-	case err != nil:
-		return bad("the body is not what this route reads: %s", strings.TrimPrefix(err.Error(), "json: "))
-	}
-	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
-		return bad("the body must be one JSON object: more follows at offset %d", decoder.InputOffset())
-	}
-	return nil
-}
-
-// fail answers an error: the one place where errors become codes.
-func (a *api) fail(w http.ResponseWriter, r *http.Request, err error) {
-	var request *requestError
-	var invalid *belfry.InvalidError
-	switch {
-	case errors.As(err, &request):
-		problem(w, request.status, request.text)
-	case errors.As(err, &invalid):
-		problem(w, http.StatusBadRequest, invalid.Error())
-	case errors.Is(err, belfry.ErrNotFound):
-		problem(w, http.StatusNotFound, "there is no such message")
-	case errors.Is(err, belfry.ErrBadCursor):
-		problem(w, http.StatusBadRequest, "the cursor is not one that a list of this order has given")
-	case errors.Is(err, belfry.ErrInFlight), errors.Is(err, belfry.ErrFinished), errors.Is(err, belfry.ErrLive),
-		errors.Is(err, belfry.ErrConflict), errors.Is(err, belfry.ErrDuplicate), errors.Is(err, belfry.ErrExists):
-		problem(w, http.StatusConflict, err.Error())
-	case errors.Is(err, context.Canceled) && r.Context().Err() != nil:
-		return // the caller has gone
-	default:
-		a.s.Logger.Error("a request failed", "method", r.Method, "path", r.URL.Path, "error", err)
-		w.Header().Set("Retry-After", "1")
-		problem(w, http.StatusServiceUnavailable, "the store could not serve the request; try again")
-	}
-}
-
-// problem writes a problem document.
-func problem(w http.ResponseWriter, status int, text string) {
-	w.Header().Set("Content-Type", "application/problem+json")
-	w.WriteHeader(status)
-	_ = json.NewEncoder(w).Encode(map[string]any{"title": http.StatusText(status), "status": status, "detail": text})
-}
+// bad returns the error of a request that cannot be carried out as it is.
+func bad(format string, args ...any) error { return body.Bad(format, args...) }

@@ -1,6 +1,7 @@
 package v1_test
 
 import (
+	"context"
 	"encoding/json"
 	"io"
 	"log/slog"
@@ -17,13 +18,17 @@ import (
 
 var secret = strings.Repeat("s", auth.MinKey)
 
+var quiet = slog.New(slog.NewTextHandler(io.Discard, nil))
+
 func newAPI(t *testing.T) http.Handler {
+	return newHandler(t, belfry.New(memstore.New(), belfry.Settings{Logger: quiet}))
+}
+
+func newHandler(t *testing.T, c *belfry.Client) http.Handler {
 	keys, err := auth.Parse("test:" + secret)
 	if err != nil {
 		t.Fatal(err)
 	}
-	quiet := slog.New(slog.NewTextHandler(io.Discard, nil))
-	c := belfry.New(memstore.New(), belfry.Settings{Logger: quiet})
 	t.Cleanup(c.Close)
 	return v1.New(c, v1.Settings{Keys: keys, Logger: quiet, Targets: map[string]v1.Checker{"http": nil}})
 }
@@ -101,6 +106,87 @@ func TestListsAreFilteredAndPaged(t *testing.T) {
 	}
 }
 
+func TestATraceIsNeitherShownNorTakenNorLost(t *testing.T) {
+	s := memstore.New()
+	trace := "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
+	c := belfry.New(s, belfry.Settings{Logger: quiet, Annotate: func(_ context.Context, m *belfry.Message) {
+		m.Params = map[string]string{"trace.traceparent": trace, "method": m.Params["method"]}
+	}})
+	h := newHandler(t, c)
+	w, m := call(h, "POST", "/api/v1/messages", `{"queue":"q","id":"i","target":"http","address":"http://e.com","params":{"method":"PUT"},"in":"1h"}`)
+	if w.Code != 201 || len(m.Params) != 1 || m.Params["method"] != "PUT" {
+		t.Errorf("%d %s", w.Code, w.Body)
+	}
+	if w, m := call(h, "PATCH", "/api/v1/messages/q/i", `{"params":{"method":"GET"}}`); w.Code != 200 || len(m.Params) != 1 || m.Params["method"] != "GET" {
+		t.Errorf("%d %s", w.Code, w.Body)
+	}
+	stored, err := c.Get(t.Context(), "q", "i")
+	if err != nil || stored.Params["trace.traceparent"] != trace || stored.Params["method"] != "GET" {
+		t.Errorf("the params are %v, %v", stored.Params, err)
+	}
+	if w, _ := call(h, "POST", "/api/v1/messages", `{"kind":"k","params":{"trace.traceparent":"x"}}`); w.Code != 400 || !strings.Contains(w.Body.String(), "traceparent") {
+		t.Errorf("a trace in the params: %d %s", w.Code, w.Body)
+	}
+}
+
+func TestEveryErrorIsAProblemDocument(t *testing.T) {
+	h := newAPI(t)
+	for request, want := range map[string]int{
+		"GET /api/v1/nothing":        404,
+		"GET /api/v1/messages/q":     404,
+		"PUT /api/v1/messages":       405,
+		"POST /api/v1/messages/q/i":  405,
+		"DELETE /api/v1/queues/q":    405,
+		"GET /api/v1/messages/q/i":   404,
+		"PATCH /api/v1/messages/q/i": 404,
+	} {
+		method, path, _ := strings.Cut(request, " ")
+		w, _ := call(h, method, path, `{}`)
+		var problem struct {
+			Status int
+			Detail string
+		}
+		err := json.Unmarshal(w.Body.Bytes(), &problem)
+		if err != nil || w.Code != want || problem.Status != want || problem.Detail == "" || w.Header().Get("Content-Type") != "application/problem+json" {
+			t.Errorf("%s: %d %s", request, w.Code, w.Body)
+		}
+		if allow := w.Header().Get("Allow"); (want == 405) != (allow != "" && strings.Contains(problem.Detail, allow)) {
+			t.Errorf("%s: allowed is %q: %s", request, allow, w.Body)
+		}
+	}
+}
+
+func TestWhatARouteDoesNotReadIsRefused(t *testing.T) {
+	h := newAPI(t)
+	if w, _ := call(h, "POST", "/api/v1/messages", `{"queue":"q","id":"i","kind":"k","in":"1h"}`); w.Code != 201 {
+		t.Fatal(w.Body)
+	}
+	for _, c := range []struct{ method, path, body, says string }{
+		{"PATCH", "/messages/q/i", `{"queue":"other"}`, "queue"},
+		{"PATCH", "/messages/q/i", `{"id":"other"}`, "id"},
+		{"PATCH", "/messages/q/i", `{"dedup_key":"other"}`, "dedup_key"},
+		{"POST", "/messages/q/i/revive", `{"payload":1}`, "payload"},
+		{"POST", "/messages", `{"at":"soon"}`, `at \"soon\" is not an instant`},
+		{"POST", "/messages", `{"expires_at":"soon"}`, "expires_at"},
+		{"POST", "/messages", `{"payload_base64":"%"}`, "payload_base64"},
+		{"DELETE", "/messages/q/i?purge=yes", "", "purge"},
+		{"DELETE", "/messages/q/i?interupt=true", "", "interupt"},
+		{"GET", "/messages?desc=1", "", "desc"},
+		{"GET", "/messages?payloads=yes", "", "payloads"},
+		{"GET", "/messages?payloads=true&limit=101", "", "at most 100"},
+		{"GET", "/messages?limit=1&limit=2", "", "limit"},
+		{"GET", "/messages?limit=1;desc=true", "", "query"},
+		{"GET", "/messages?limit=%zz", "", "query"},
+	} {
+		if w, _ := call(h, c.method, "/api/v1"+c.path, c.body); w.Code != 400 || !strings.Contains(w.Body.String(), c.says) {
+			t.Errorf("%s %s %s: %d %s", c.method, c.path, c.body, w.Code, w.Body)
+		}
+	}
+	if w, m := call(h, "GET", "/api/v1/messages/q/i", ""); w.Code != 200 || m.State != "scheduled" {
+		t.Errorf("refused requests changed the message: %s", w.Body)
+	}
+}
+
 func TestQueueSettingsAndRefusals(t *testing.T) {
 	h := newAPI(t)
 	if w, _ := call(h, "PUT", "/api/v1/queues/q", `{"paused":true,"note":"n","concurrency":3}`); w.Code != 200 {
@@ -116,11 +202,19 @@ func TestQueueSettingsAndRefusals(t *testing.T) {
 		`{"colour":1}`:                            "colour",
 		`{"payload":1,"payload_text":"a"}`:        "give one",
 		`{} {}`:                                   "more follows",
+		`null`:                                    "object",
+		`{"queue":"a","queue":"b"}`:               "twice",
+		`{"Queue":"a"}`:                           "Queue",
+		`{"queue":5}`:                             "queue at offset",
+		"{\"payload_text\":\"\xff\"}":             "UTF-8",
 		`{"queue":""}`:                            "queue",
 	} {
 		if w, _ := call(h, "POST", "/api/v1/messages", body); w.Code != 400 || !strings.Contains(w.Body.String(), says) {
 			t.Errorf("%s: %d %s", body, w.Code, w.Body)
 		}
+	}
+	if w, _ := call(h, "POST", "/api/v1/messages", `{}`, "Content-Type", "text/plain"); w.Code != 415 {
+		t.Errorf("a body that is no JSON: %d", w.Code)
 	}
 	if w, _ := call(h, "GET", "/api/v1/messages", "", "X-API-Key", "wrong"); w.Code != 401 {
 		t.Errorf("a wrong key: %d", w.Code)

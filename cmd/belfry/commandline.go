@@ -11,6 +11,7 @@ type commandLine struct {
 	Cancel      cancelCommand      `cmd:"" help:"Call a message off."`
 	Watch       watchCommand       `cmd:"" help:"Print a line for every message that changes."`
 	Migrate     migrateCommand     `cmd:"" help:"Change the tables of the store."`
+	Import      importCommand      `cmd:"" help:"Bring over what another system holds."`
 	Doctor      doctorCommand      `cmd:"" help:"Check settings, store, clock, disk and NATS; exit code 1 when something is wrong."`
 	Healthcheck healthcheckCommand `cmd:"" help:"Ask the server on this machine whether it is ready; exit code 1 when it is not."`
 	Settings    configCommand      `cmd:"" name:"config" help:"List the settings: their names, values, and where each was set."`

@@ -2,6 +2,7 @@ package main
 
 import (
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"syscall"
 	"testing"
@@ -110,6 +111,21 @@ func TestCommandsAskTheServerTheyAreTold(t *testing.T) {
 		t.Errorf("a target that the server does not have: %d %s", code, log)
 	}
 	if code, out, log := run(t, dir, nil, "healthcheck", "--server="+p.url()); code != exitOK || out != "ready\n" {
+		t.Errorf("%d %s%s", code, out, log)
+	}
+}
+
+func TestAKeyGoesToTheServerItIsForAlone(t *testing.T) {
+	t.Parallel()
+	stranger := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		t.Errorf("a stranger was asked for %s with the key %q", r.URL, r.Header.Get("X-API-Key"))
+	}))
+	defer stranger.Close()
+	moved := httptest.NewServer(http.RedirectHandler(stranger.URL, http.StatusTemporaryRedirect))
+	defer moved.Close()
+	server := strings.Replace(moved.URL, "http://", "http://user:canary@", 1)
+	code, out, log := run(t, t.TempDir(), nil, "list", "--server="+server, "--key="+apiKey)
+	if code != exitFailure || !strings.Contains(log, "answered 307") || strings.Contains(log, "canary") {
 		t.Errorf("%d %s%s", code, out, log)
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"github.com/belfryhq/belfry"
 	"github.com/belfryhq/belfry/cmd/belfry/internal/config"
 	"github.com/belfryhq/belfry/cmd/belfry/internal/control"
 	"github.com/belfryhq/belfry/store"
@@ -163,6 +164,36 @@ func (d *doctor) checkOpened(ctx context.Context) {
 	if clocker, ok := store.Power[store.Clocker](opened.Store); ok {
 		d.checkClock(ctx, clocker)
 	}
+	d.checkNodes(ctx, opened.Store)
+}
+
+// checkNodes tells of the servers and workers that share the store.
+func (d *doctor) checkNodes(ctx context.Context, s store.Store) {
+	nodes, err := belfry.ReadNodes(ctx, s.Docs())
+	if err != nil {
+		d.add("nodes", err, "")
+		return
+	}
+	now := time.Now()
+	for i := range nodes {
+		d.checkNode(&nodes[i], now)
+	}
+}
+
+// checkNode tells of one. That one has ended in order is no problem; that it fell silent is, and so is a clock that is off.
+func (d *doctor) checkNode(n *belfry.Node, now time.Time) {
+	where := fmt.Sprintf("%s (process %d on %s)", n.Name, n.PID, n.Host)
+	var err error
+	switch {
+	case !n.StoppedAt.IsZero():
+		d.add("node", nil, "%s stopped at %s", where, instant(n.StoppedAt))
+		return
+	case !n.Alive(now):
+		err = fmt.Errorf("%s has not been heard of since %s; its leases run out by themselves", where, instant(n.SeenAt))
+	case n.Offset.Abs() > maxOffset:
+		err = fmt.Errorf("the clock of %s differs from the store's by %v; set both by NTP", where, n.Offset.Round(time.Millisecond))
+	}
+	d.add("node", err, "%s runs, holds %d leases, its clock differs from the store's by %v", where, n.Held, n.Offset.Round(time.Millisecond))
 }
 
 // maxOffset is by how much the store's clock may differ from this machine's.

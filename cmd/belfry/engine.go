@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -138,13 +139,14 @@ func (e *engine) assemble(c *serveCommand, values config.Values) (err error) {
 	e.client = belfry.New(pinged{measured, e.pinger}, belfry.Settings{Logger: e.logger, Annotate: e.traces.Annotate})
 
 	settings := belfry.WorkerSettings{
-		Queues:     c.workerQueues(),
-		Targets:    map[string]belfry.Target{},
-		Middleware: []belfry.Middleware{e.traces.Middleware(), metrics.Middleware(), timersAgent},
-		Node:       c.Node,
-		Lease:      time.Duration(c.Lease),
-		Grace:      time.Duration(c.Grace),
-		Logger:     e.logger,
+		Queues:          c.workerQueues(),
+		Targets:         map[string]belfry.Target{},
+		Middleware:      []belfry.Middleware{e.traces.Middleware(), metrics.Middleware(), timersAgent},
+		LaneConcurrency: int(c.PerHost),
+		Node:            c.Node,
+		Lease:           time.Duration(c.Lease),
+		Grace:           time.Duration(c.Grace),
+		Logger:          e.logger,
 	}
 	if c.Grace == 0 {
 		settings.Grace = -1 // none
@@ -176,14 +178,19 @@ func inSettings(err error, values config.Values) error {
 // ownQueues are those that a server delivers from unless it is told otherwise.
 func ownQueues() []string { return []string{timers.Queue, belfry.DefaultQueue, "schedules"} }
 
+// perQueue is how many deliveries of a queue are made at once where nothing else is set. A host that does not answer takes up
+// twice --per-host of them, half of these waiting for the others, until its deliveries time out: a queue has to have room
+// for several such hosts.
+const perQueue = 256
+
 // workerQueues returns the server's own queues with the limits that are set for them, and those that are set besides.
 func (s *engineSettings) workerQueues() []belfry.QueueWorker {
 	limits := map[string]int{}
 	for _, name := range ownQueues() {
-		limits[name] = 0
+		limits[name] = perQueue
 	}
 	for _, q := range s.Queues {
-		limits[q.Name] = q.Concurrency
+		limits[q.Name] = cmp.Or(q.Concurrency, perQueue)
 	}
 	queues := make([]belfry.QueueWorker, 0, len(limits))
 	for name, concurrency := range limits {

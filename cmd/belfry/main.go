@@ -10,6 +10,7 @@ import (
 	"os/signal"
 	"path/filepath"
 	"syscall"
+	_ "time/tzdata" // the timers API reads local times, and an empty image has no zone files
 
 	"github.com/alecthomas/kong"
 	"github.com/mattn/go-isatty"

@@ -87,7 +87,7 @@ func dialHolder(ctx context.Context, file string) (*remote, error) {
 	if err != nil || server == nil {
 		return nil, err
 	}
-	r := &remote{base: server.URL, key: server.Key, http: &http.Client{Timeout: answerWithin}}
+	r := &remote{base: server.URL, key: server.Key, http: newClient()}
 	if !r.answers(ctx) {
 		return nil, nil
 	}
@@ -103,7 +103,15 @@ func (c *messagesCommand) dialServer(values config.Values) (*remote, error) {
 	if c.Key.IsZero() {
 		return nil, values.Wrong("key", "", "not set; set BELFRY_KEY or API_KEY to one of the server's API keys")
 	}
-	return &remote{base: strings.TrimSuffix(string(c.Server), "/"), key: c.Key.Reveal(), http: &http.Client{Timeout: answerWithin}}, nil
+	return &remote{base: strings.TrimSuffix(string(c.Server), "/"), key: c.Key.Reveal(), http: newClient()}, nil
+}
+
+// newClient returns what asks servers. It follows no redirect: the API has none, and the key would go along to another host.
+func newClient() *http.Client {
+	return &http.Client{
+		Timeout:       answerWithin,
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
 }
 
 // answers reports whether a server is there.
@@ -179,9 +187,9 @@ func (r *remote) do(ctx context.Context, method, path string, in, out any) error
 	defer func() { _ = resp.Body.Close() }()
 	text, err := io.ReadAll(resp.Body)
 	if err != nil {
-		return fmt.Errorf("read the answer of %s: %w", r.base, err)
+		return fmt.Errorf("read the answer of %s: %w", config.Address(r.base).Mask(), err)
 	}
-	return decodeAnswer(resp.StatusCode, text, out, r.base)
+	return decodeAnswer(resp.StatusCode, text, out, config.Address(r.base).Mask())
 }
 
 // decodeAnswer reads what came back.

@@ -136,9 +136,9 @@ func raiseParallelism(m *Main) {
 	}
 }
 
-// announce tells where the server answers: in the log, with --dev also how to try it, and in the control file.
+// announce tells where the server answers: in the control file, then, as who reads it may run commands at once, in the log, with
+// --dev also how to try it.
 func (s *server) announce(m *Main, c *serveCommand, keys serveKeys) error {
-	s.logger.Info("listening", "url", s.url, "store", s.engine.info.Name, "version", thisBuild().Version)
 	if s.engine.store.file != "" {
 		remove, err := control.Write(s.engine.store.file, control.Server{URL: s.url, PID: os.Getpid(), Key: keys.local})
 		if err != nil {
@@ -146,6 +146,7 @@ func (s *server) announce(m *Main, c *serveCommand, keys serveKeys) error {
 		}
 		s.removeControl = remove
 	}
+	s.logger.Info("listening", "url", s.url, "store", s.engine.info.Name, "version", thisBuild().Version)
 	if !c.Dev {
 		return nil
 	}

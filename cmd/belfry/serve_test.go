@@ -212,6 +212,51 @@ func TestSIGTERMTurnsReadinessRedAndLetsDeliveriesFinish(t *testing.T) {
 	}
 }
 
+// shown is a timer as GET shows it.
+type shown struct {
+	Data struct {
+		Status     string
+		ExecuteAt  time.Time `json:"execute_at"`
+		ExecutedAt time.Time `json:"executed_at"`
+	}
+}
+
+func TestHostsThatDoNotAnswerDelayNoOtherTimer(t *testing.T) {
+	t.Parallel()
+	p := serve(t, t.TempDir(), []string{"BELFRY_GRACE=0s"}, "--dev", "--store=memory:")
+	var batch []string
+	for range 2 {
+		silent, err := net.Listen("tcp", "127.0.0.1:0") // the system takes the requests, nobody answers
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer silent.Close()
+		for range 200 {
+			batch = append(batch, `{"delay":"0s","callback":{"type":"http","url":"http://`+silent.Addr().String()+`"}}`)
+		}
+	}
+	if a := call(t, http.MethodPost, p.url()+"/timers/batch", `{"timers":[`+strings.Join(batch, ",")+`]}`); a.status != http.StatusCreated {
+		t.Fatalf("%d %s", a.status, a.body)
+	}
+	eventually(t, func() (string, bool) { // as many as may be are under way
+		a := call(t, http.MethodGet, p.url()+"/timers?status=executing&limit=1", "")
+		return a.body, decode[struct{ Data struct{ Total int } }](t, a.body).Data.Total >= 64
+	})
+	for range 3 {
+		a := call(t, http.MethodPost, p.url()+"/timers", `{"delay":"500ms","callback":{"type":"http","url":"`+p.url()+`/_sink/fast"}}`)
+		id := decode[struct{ Data struct{ ID string } }](t, a.body).Data.ID
+		var got shown
+		eventually(t, func() (string, bool) {
+			a := call(t, http.MethodGet, p.url()+"/timers/"+id, "")
+			got = decode[shown](t, a.body)
+			return a.body, got.Data.Status == "completed"
+		})
+		if late := got.Data.ExecutedAt.Sub(got.Data.ExecuteAt); late > 2*time.Second {
+			t.Errorf("a timer to a host that answers was %v late", late)
+		}
+	}
+}
+
 func TestTheServerGoesOnAcceptingForTheDrainDelay(t *testing.T) {
 	t.Parallel()
 	p := serve(t, t.TempDir(), nil, "--store=memory:", "--addr=127.0.0.1", "--drain-delay=1h")

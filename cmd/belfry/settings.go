@@ -45,7 +45,8 @@ type engineSettings struct {
 	Lease      config.Duration `key:"lease" default:"30s" help:"How long a message stays with a server that gives no sign of life."`
 	Grace      config.Duration `key:"grace" default:"30s" help:"How long deliveries may go on when the server is asked to stop."`
 	DrainDelay config.Duration `key:"drain_delay" default:"0s" help:"How long the server goes on accepting after /readyz turned red, so that load balancers notice."`
-	Queues     config.Queues   `key:"queues" placeholder:"NAME=N,…" unset:"timers, default and schedules" help:"Further queues to deliver from, or other limits for those it has: how many deliveries at once (100). A name may end in *."`
+	Queues     config.Queues   `key:"queues" placeholder:"NAME=N,…" unset:"timers, default and schedules" help:"Further queues to deliver from, or other limits for those it has: how many deliveries at once (256). A name may end in *."`
+	PerHost    config.Count    `key:"per_host" default:"32" placeholder:"N" help:"How many deliveries at once go to one host and port. A slow host takes up at most twice as many of its queue's, so that the others go on."`
 }
 
 // targetSettings say what deliveries may reach and how they are signed.

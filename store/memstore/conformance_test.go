@@ -18,10 +18,10 @@ func open(t testing.TB) store.Store {
 	return s
 }
 
-func TestKeepsTheContract(t *testing.T) {
+func TestStore(t *testing.T) {
 	storetest.Run(t, open, storetest.Options{})
 }
 
-func TestMatchesTheModel(t *testing.T) {
+func TestModel(t *testing.T) {
 	storetest.RunModel(t, open, storetest.Options{})
 }

@@ -1,7 +1,6 @@
 package sqlitestore_test
 
 import (
-	"os"
 	"path/filepath"
 	"sync"
 	"testing"
@@ -43,14 +42,7 @@ func (f *files) reopen(t testing.TB, s store.Store) store.Store {
 	return f.openAt(t, path.(string))
 }
 
-// options are those of the suite: BELFRY_SCALE=full runs it with a million messages.
-func (f *files) options() storetest.Options {
-	o := storetest.Options{Scale: scale, Reopen: f.reopen}
-	if os.Getenv("BELFRY_SCALE") == "full" {
-		o.Scale = storetest.Full
-	}
-	return o
-}
+func (f *files) options() storetest.Options { return storetest.Options{Scale: scale, Reopen: f.reopen} }
 
 func TestStore(t *testing.T) {
 	var f files

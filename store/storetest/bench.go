@@ -16,6 +16,7 @@ import (
 // 1,000 at the scale Small, also 100,000 at Normal, also 1,000,000 at Full. One operation is one message, except for
 // the list, where it is a page. Messages carry 1 KB.
 func Benchmark(b *testing.B, open Opener, o Options) {
+	o = o.fromEnvironment()
 	for _, waiting := range []int{1000, 100_000, 1_000_000}[:o.Scale.pick(1, 2, 3)] {
 		b.Run(fmt.Sprintf("waiting=%d", waiting), func(b *testing.B) {
 			f := &benched{s: open(b)}

@@ -23,7 +23,13 @@
 // # Scale
 //
 // Options.Scale says how much data the laws of size use: Small for servers that are slow, Full for a run by hand or by
-// night, Normal for all else.
+// night, Normal for all else. With BELFRY_SCALE=full in the environment all stores are tested at full scale.
+//
+// # Beside the laws
+//
+// RunModel plays random operations on the store and on a small model of it and compares all they tell. It prints its seed,
+// and shrinks a program that fails; BELFRY_SEED and BELFRY_MODEL_STEPS play one again or a longer one. Benchmark measures
+// accepting, claiming with settling, and listing with few and with many messages waiting.
 //
 // # The suite's own test
 //

@@ -36,6 +36,7 @@ func Laws() []Law {
 
 // Run checks that the store keeps the contract: every law as a parallel subtest.
 func Run(t *testing.T, open Opener, o Options) {
+	o = o.fromEnvironment()
 	s := open(t)
 	for _, law := range Laws() {
 		t.Run(law.Name, func(t *testing.T) {

@@ -20,6 +20,7 @@ import (
 // The seed is printed; BELFRY_SEED replays one, BELFRY_MODEL_STEPS says how many operations. A run that fails is shrunk
 // to the shortest list of operations found that still fails, and printed as a program to read.
 func RunModel(t *testing.T, open Opener, o Options) {
+	o = o.fromEnvironment()
 	seed := modelSetting(t, "BELFRY_SEED", rand.Uint64())
 	steps := modelSetting(t, "BELFRY_MODEL_STEPS", uint64(o.Scale.pick(300, 2000, 50_000)))
 	t.Logf("BELFRY_SEED=%d BELFRY_MODEL_STEPS=%d", seed, steps)

@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"os"
 	"testing"
 
 	"github.com/belfryhq/belfry/store"
@@ -12,10 +13,18 @@ type Opener func(t testing.TB) store.Store
 
 // Options are what the suite must know about a store. The zero value runs all that needs to know nothing.
 type Options struct {
-	// Scale is how much data the laws of size use.
+	// Scale is how much data the laws of size use. BELFRY_SCALE=full in the environment makes it Full.
 	Scale Scale
 	// Reopen closes s and opens what it kept, with its clean-up registered with t; nil: the store cannot be reopened.
 	Reopen func(t testing.TB, s store.Store) store.Store
+}
+
+// fromEnvironment returns the options with what the environment says.
+func (o Options) fromEnvironment() Options {
+	if os.Getenv("BELFRY_SCALE") == "full" {
+		o.Scale = Full
+	}
+	return o
 }
 
 // Scale is a size of data.

@@ -107,7 +107,7 @@ func (h *headers) set(name, value string) {
 // checkParams refuses parameters that mean nothing here.
 func checkParams(params map[string]string) error {
 	for name, value := range params {
-		if strings.HasPrefix(name, "trace.") { // a trace that travels with the message: not ours
+		if strings.HasPrefix(name, target.TracePrefix) {
 			continue
 		}
 		if name != paramMethod {

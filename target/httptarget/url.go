@@ -14,8 +14,8 @@ import (
 	"golang.org/x/net/idna"
 )
 
-// MaxURL is how many bytes a URL may have.
-const MaxURL = 2048
+// MaxURL is how many bytes a URL may have: signed ones with the token of a session have some thousands.
+const MaxURL = 8192
 
 // CheckURL returns nil if messages can be delivered to the URL, and otherwise an error that says what is wrong and what
 // to do. The error repeats nothing of the URL but its scheme: where the user info ends is not certain in a URL that is

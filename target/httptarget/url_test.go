@@ -62,7 +62,7 @@ func TestURLsThatCannotBeDeliveredToAreRefusedWithAReason(t *testing.T) {
 		"http://[::g]/":                  "cannot be read",
 		"http://exam$ple.com/":           "neither a name",
 		"http://\u00e4\u200d.example/":   "neither a name",
-		strings.Repeat("http://a/", 300): "has 2700 bytes; at most 2048",
+		strings.Repeat("http://a/", 1000): "has 9000 bytes; at most 8192",
 	} {
 		if err := CheckURL(raw); err == nil || !strings.HasPrefix(err.Error(), "url: ") || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: the error is %v, want %q in it", raw, err, want)

@@ -98,6 +98,9 @@ func escape(name string) string {
 // checkParams refuses parameters that mean nothing here.
 func checkParams(params map[string]string) error {
 	for name, value := range params {
+		if strings.HasPrefix(name, target.TracePrefix) {
+			continue
+		}
 		if name != paramKey {
 			return fmt.Errorf("param %q: is unknown; NATS has %q", clip(name), paramKey)
 		}

@@ -26,6 +26,16 @@ func (p picky) Check(d target.Delivery) error {
 	return p.faithful.Check(d)
 }
 
+// strict knows every param there is.
+type strict struct{ faithful }
+
+func (s strict) Check(d target.Delivery) error {
+	if len(d.Params) > 0 {
+		return errors.New("param: is unknown")
+	}
+	return s.faithful.Check(d)
+}
+
 // quoting repeats what it refuses.
 type quoting struct{ faithful }
 

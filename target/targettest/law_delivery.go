@@ -16,6 +16,7 @@ func deliveryLaws() []Law {
 		{"kept", "Once Deliver has returned, nothing of the delivery is used any more", checkKept},
 		{"changed", "Deliver changes nothing of the delivery", checkChanged},
 		{"check", "Check accepts what can be delivered", checkCheck},
+		{"trace", "The trace that travels in a delivery's params is no business of the target", checkTrace},
 		{"lane", "The lane depends on the address alone", checkLane},
 	}
 }
@@ -113,6 +114,22 @@ func checkCheck(e *env) {
 			e.fail("it says: %v", err)
 		}
 	}
+}
+
+// checkTrace delivers a message that a client with traces has accepted through an engine that has none.
+func checkTrace(e *env) {
+	d := e.delivery([]byte("traced"))
+	d.Params = maps.Clone(d.Params)
+	if d.Params == nil {
+		d.Params = map[string]string{}
+	}
+	d.Params[target.TracePrefix+"traceparent"] = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
+	if c, ok := e.target.(target.Checker); ok {
+		if err := c.Check(d); err != nil {
+			e.fail("Check says: %v", err)
+		}
+	}
+	e.eventuallyAccepted(d)
 }
 
 func checkLane(e *env) {

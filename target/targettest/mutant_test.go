@@ -3,6 +3,7 @@ package targettest
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"runtime"
@@ -181,7 +182,18 @@ var mutants = map[string][]func(f faithful) target.Target{
 		},
 	},
 	"check": {func(f faithful) target.Target { return picky{f} }},
-	"lane":  {func(f faithful) target.Target { return laned{f, func(d target.Delivery) string { return d.ID }} }},
+	"trace": {
+		func(f faithful) target.Target { return strict{f} },
+		func(f faithful) target.Target {
+			return deliver{f, func(ctx context.Context, d target.Delivery) error {
+				if len(d.Params) > 0 {
+					return target.Permanent(errors.New("param: is unknown"))
+				}
+				return f.Deliver(ctx, d)
+			}}
+		},
+	},
+	"lane": {func(f faithful) target.Target { return laned{f, func(d target.Delivery) string { return d.ID }} }},
 	"secrets in errors": {
 		func(f faithful) target.Target { return telling(f, func(d target.Delivery) string { return d.Address }) },
 		func(f faithful) target.Target {

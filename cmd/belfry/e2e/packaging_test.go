@@ -95,3 +95,14 @@ func TestTheImageIsStaticAndUnprivileged(t *testing.T) {
 		t.Error("the image is not built in two stages")
 	}
 }
+
+// The image has no files but the program and the certificate authorities, so the zones of execute_at_local are in the program.
+func TestTheProgramInTheEmptyImageKnowsTimeZones(t *testing.T) {
+	out, err := exec.Command("go", "list", "-deps", "github.com/belfryhq/belfry/cmd/belfry").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(string(out), "time/tzdata\n") {
+		t.Error("the program does not import time/tzdata: where the machine has no zone files it knows no zone but UTC")
+	}
+}
