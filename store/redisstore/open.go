@@ -16,13 +16,11 @@ import (
 //
 // and each with rediss for TLS. The parameters prefix, wait_replicas, wait_timeout, pool and timeout go before the fields
 // of the settings; ca names a file with the certificates of authorities, where there is TLS; sentinel_user and
-// sentinel_password are those of the Sentinels, user and password always those of the servers.
+// sentinel_password are those of the Sentinels, user and password always those of the servers. What is wrong with the URL
+// is a URLError.
 func Open(ctx context.Context, url string, settings Settings) (*Store, error) {
 	a, err := parseURL(url, settings)
 	if err != nil {
-		return nil, fmt.Errorf("open the Redis store: %w", err)
-	}
-	if a.settings, err = a.settings.withDefaults(); err != nil {
 		return nil, fmt.Errorf("open the Redis store: %w", err)
 	}
 	client := a.client()

@@ -28,9 +28,22 @@ type address struct {
 	sentinelPassword string
 }
 
-// parseURL reads a URL in one of the forms that Open takes. Its parameters go before the settings. Its errors tell
-// nothing of what may be secret.
+// URLError tells what is wrong with a URL. It tells nothing of what may be secret.
+type URLError struct{ Reason string }
+
+// Error returns the reason.
+func (e *URLError) Error() string { return e.Reason }
+
+// parseURL reads a URL in one of the forms that Open takes. Its parameters go before the settings. Its error is a URLError.
 func parseURL(text string, settings Settings) (address, error) {
+	a, err := readURL(text, settings)
+	if err != nil {
+		return address{}, &URLError{err.Error()}
+	}
+	return a, nil
+}
+
+func readURL(text string, settings Settings) (address, error) {
 	scheme, rest, ok := strings.Cut(text, "://")
 	if !ok {
 		return address{}, errors.New("the URL has no scheme; give redis://host:port")
@@ -65,7 +78,8 @@ func parseURL(text string, settings Settings) (address, error) {
 	if a.kind == "sentinel" && a.master == "" {
 		return address{}, errors.New("a Sentinel URL names its master: ?master=NAME")
 	}
-	return a, nil
+	a.settings, err = a.settings.withDefaults()
+	return a, err
 }
 
 // readAuthority reads user, password and hosts. It is not for net/url, which knows one host only.
@@ -135,13 +149,13 @@ func (a *address) readParameter(name, value string) error {
 	case name == "prefix":
 		s.Prefix = value
 	case name == "wait_replicas":
-		s.WaitReplicas, err = strconv.Atoi(value)
+		s.WaitReplicas, err = number(value)
 	case name == "wait_timeout":
-		s.WaitTimeout, err = time.ParseDuration(value)
+		s.WaitTimeout, err = duration(value)
 	case name == "pool":
-		s.Pool, err = strconv.Atoi(value)
+		s.Pool, err = number(value)
 	case name == "timeout":
-		s.Timeout, err = time.ParseDuration(value)
+		s.Timeout, err = duration(value)
 	case name == "ca" && a.tls != nil:
 		err = a.readCA(value)
 	case name == "master" && sentinel:
@@ -154,6 +168,22 @@ func (a *address) readParameter(name, value string) error {
 		err = errors.New("a URL of this scheme has no such parameter")
 	}
 	return err
+}
+
+func number(text string) (int, error) {
+	n, err := strconv.Atoi(text)
+	if err != nil || n < 0 {
+		return 0, errors.New("give a number")
+	}
+	return n, nil
+}
+
+func duration(text string) (time.Duration, error) {
+	d, err := time.ParseDuration(text)
+	if err != nil || d <= 0 {
+		return 0, errors.New("give a duration such as 500ms or 5s")
+	}
+	return d, nil
 }
 
 // readCA reads the file of the authorities that certificates of servers are checked against.
