@@ -40,13 +40,14 @@ local function members(q, extra, id)
   return list, n
 end
 
--- first_version returns the version of a message that is new under its id: the instant in microseconds, or more where
--- that was given away before.
+-- first_version returns the version of messages that are new under their ids: the instant in microseconds, or more where
+-- that was given away before. Those of one call have the same.
 local function first_version(q, micros)
-  if not q.first then
-    q.first = tonumber(call('HGET', q.at .. 'm', 'v') or 0)
+  if not q.first or q.first < q.spent then
+    q.first = math.max(micros, math.max(known_version(q), q.spent) + 1)
+    spend(q, q.first)
   end
-  return math.max(micros, math.max(q.first, q.top) + 1)
+  return q.first
 end
 
 -- stands tells whether a head still has its message: a finished one expires by itself.

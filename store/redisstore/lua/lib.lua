@@ -29,7 +29,7 @@ local function queue(number)
   if not q then
     local n = tonumber(number)
     q = { n = n, at = sub(KEYS[2 * n - 1], 1, -2), heads = {}, dirty = {}, texts = {}, written = {},
-      set = {}, del = {}, add = {}, rem = {}, join = {}, part = {}, new = {}, ended = {}, gone = {}, lines = {}, spent = 0, top = 0 }
+      set = {}, del = {}, add = {}, rem = {}, join = {}, part = {}, new = {}, ended = {}, gone = {}, lines = {}, spent = 0 }
     queues[number] = q
   end
   return q
@@ -136,6 +136,14 @@ local function send(q, command, lists)
   end
 end
 
+-- known_version returns the greatest version that a message of the queue was given at first or had when it went away.
+local function known_version(q)
+  if not q.known then
+    q.known = tonumber(call('HGET', q.at .. 'm', 'v') or 0)
+  end
+  return q.known
+end
+
 -- The indexes by CreatedAt and FireAt (c and f) are for lists alone, and most messages are gone before anybody lists. So
 -- a new message is only noted in a journal (j), of which each element holds the ids of some hundreds. Who needs the
 -- indexes enters all of it first; and a writer that finds it long enters its oldest part, most of which is gone by then.
@@ -219,11 +227,9 @@ local function flush(q)
       call('ZREM', q.at .. 'q', priority)
     end
   end
-  if q.spent > 0 then
-    if q.spent > tonumber(call('HGET', q.at .. 'm', 'v') or 0) then
-      call('HSET', q.at .. 'm', 'v', q.spent)
-    end
-    q.spent = 0
+  if q.spent > 0 and q.spent > known_version(q) then
+    call('HSET', q.at .. 'm', 'v', q.spent)
+    q.known = q.spent
   end
   q.dirty, q.written, q.set, q.del, q.add, q.rem, q.join, q.part = {}, {}, {}, {}, {}, {}, {}, {}
   q.new, q.ended, q.gone, q.lines = {}, {}, {}, {}
@@ -271,10 +277,10 @@ local function left(q, priority)
   end
 end
 
--- spend notes the version of a message that goes away, so that its id never repeats one.
+-- spend notes a version that was given away, so that no id ever repeats one.
 local function spend(q, version)
   if version > q.spent then
-    q.spent, q.top = version, math.max(q.top, version)
+    q.spent = version
   end
 end
 

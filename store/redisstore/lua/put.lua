@@ -25,7 +25,7 @@ end
 
 for _, q in pairs(queues) do
   local m = call('HMGET', q.at .. 'm', 'r', 'v')
-  q.first = tonumber(m[2] or 0)
+  q.known = tonumber(m[2] or 0)
   if not m[1] then
     if not registered then
       return q.n
