@@ -54,13 +54,18 @@ func (s *Store) publish(ctx context.Context, hints []store.QueueHint) error {
 		}
 	}
 	for _, h := range hints {
-		notice = binary.AppendVarint(appendString(notice, h.Queue), millis(h.At))
+		notice = appendHint(notice, h)
 		if len(notice) > wakeBytes {
 			flush()
 		}
 	}
 	flush()
 	return s.run(ctx, calls...)
+}
+
+// appendHint appends a hint to a notice.
+func appendHint(notice []byte, h store.QueueHint) []byte {
+	return binary.AppendVarint(appendString(notice, h.Queue), millis(h.At))
 }
 
 // readHints reads a notice.
