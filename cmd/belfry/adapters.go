@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net/url"
@@ -9,11 +10,13 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go"
+	"github.com/redis/go-redis/v9/logging"
 
 	v1 "github.com/belfryhq/belfry/api/v1"
 	"github.com/belfryhq/belfry/cmd/belfry/internal/config"
 	"github.com/belfryhq/belfry/store"
 	"github.com/belfryhq/belfry/store/memstore"
+	"github.com/belfryhq/belfry/store/redisstore"
 	"github.com/belfryhq/belfry/store/sqlitestore"
 	"github.com/belfryhq/belfry/target"
 	"github.com/belfryhq/belfry/target/httptarget"
@@ -42,7 +45,10 @@ func storeAdapters() []storeAdapter {
 		{name: "memory", schemes: []string{"memory"}, form: "memory:", open: openMemory},
 		{name: "PostgreSQL", schemes: []string{"postgres", "postgresql"}},
 		{name: "MySQL and MariaDB", schemes: []string{"mysql", "mariadb"}},
-		{name: "Redis", schemes: []string{"redis", "rediss", "redis+sentinel", "redis+cluster"}},
+		{
+			name: "Redis", form: "redis://HOST, redis+cluster://HOST,HOST, redis+sentinel://HOST?master=NAME", open: openRedis,
+			schemes: []string{"redis", "rediss", "redis+cluster", "rediss+cluster", "redis+sentinel", "rediss+sentinel"},
+		},
 		{name: "MongoDB", schemes: []string{"mongodb", "mongodb+srv"}},
 	}
 }
@@ -172,6 +178,24 @@ func openSQLite(ctx context.Context, m *Main, u storeURL) (openStore, error) {
 		return openStore{}, err
 	}
 	return openStore{Store: s, file: file}, nil
+}
+
+// openRedis opens a store on Redis. The store reads the URL itself, since it may name several hosts. What its client would
+// log, failed connections, is in the errors of the operations that needed them.
+func openRedis(ctx context.Context, _ *Main, u storeURL) (openStore, error) {
+	address := u.scheme + ":" + u.rest
+	if len(u.query) > 0 {
+		address += "?" + u.query.Encode()
+	}
+	logging.Disable()
+	s, err := redisstore.Open(ctx, address, redisstore.Settings{})
+	if wrong := (*redisstore.URLError)(nil); errors.As(err, &wrong) {
+		return openStore{}, &config.Error{Value: u.scheme, Remedy: wrong.Reason}
+	}
+	if err != nil {
+		return openStore{}, err
+	}
+	return openStore{Store: s}, nil
 }
 
 // targetOptions are what targets are made of.

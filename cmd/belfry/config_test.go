@@ -67,7 +67,7 @@ func TestBadConfigurationIsRefusedInOneLine(t *testing.T) {
 		"store without one":  {env: []string{"API_KEY=" + secret + secret, "BELFRY_STORE=belfry.db"}, want: `BELFRY_STORE: "belfry.db": is no URL of a store; give sqlite:FILE or memory:`},
 		"store of no kind":   {env: []string{"API_KEY=" + secret + secret}, args: []string{"--store=oracle://x"}, want: `--store: "oracle://x": no store has this scheme; give sqlite:FILE or memory:`},
 		"store to come":      {env: []string{"API_KEY=" + secret + secret, "DATABASE_URL=postgres://u:" + secret + "@h/db?x=" + secret}, want: `DATABASE_URL: "postgres://u:***@h/db?***": PostgreSQL stores are not built in yet; give sqlite:FILE or memory:`},
-		"redis":              {env: []string{"API_KEY=" + secret + secret, "BELFRY_STORE=redis://h"}, want: "Redis stores are not built in yet"},
+		"redis":              {env: []string{"API_KEY=" + secret + secret, "BELFRY_STORE=redis+sentinel://:" + secret + "@h"}, want: `BELFRY_STORE: "redis+sentinel": a Sentinel URL names its master`},
 		"mysql":              {env: []string{"API_KEY=" + secret + secret, "BELFRY_STORE=mysql://h"}, want: "MySQL and MariaDB stores are not built in yet"},
 		"mongodb":            {env: []string{"API_KEY=" + secret + secret, "BELFRY_STORE=mongodb://h"}, want: "MongoDB stores are not built in yet"},
 		"PG_ set":            {env: []string{"API_KEY=" + secret + secret, "PG_HOST=h", "PG_USER=u", "PG_PASSWORD=" + secret, "PG_DB_NAME=d"}, want: `PG_HOST: "postgres://u:***@h:5432/d": PostgreSQL stores are not built in yet`},
@@ -194,8 +194,8 @@ func TestTheStoreIsFoundInItsOrder(t *testing.T) {
 		args []string
 		want string
 	}{
-		{append(pg, "DATABASE_URL=mysql://x", "BELFRY_STORE=redis://x"), []string{"--store=mongodb://x"}, "--store: "},
-		{append(pg, "DATABASE_URL=mysql://x", "BELFRY_STORE=redis://x"), nil, "BELFRY_STORE: "},
+		{append(pg, "DATABASE_URL=mysql://x", "BELFRY_STORE=redis+sentinel://x"), []string{"--store=mongodb://x"}, "--store: "},
+		{append(pg, "DATABASE_URL=mysql://x", "BELFRY_STORE=redis+sentinel://x"), nil, "BELFRY_STORE: "},
 		{append(pg, "DATABASE_URL=mysql://x"), nil, "DATABASE_URL: "},
 		{pg, nil, "PG_HOST: "},
 	} {

@@ -1,0 +1,195 @@
+package redisstore
+
+import (
+	"container/heap"
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/belfryhq/belfry/store"
+)
+
+const (
+	defaultLimit = 100     // the length of a page that asks for none
+	maxKept      = 1 << 40 // more than any list keeps; it bounds sums of what callers ask for
+	namesPage    = 1000    // queues looked at in one round
+)
+
+// List returns a page: the places of its messages from the queues' indexes, merged, then the messages themselves. One that
+// has changed in between is missing from the page; Next tells whether there is more all the same.
+func (s *Store) List(ctx context.Context, query store.Query) (store.Page, error) {
+	o := sorter{query.Order, query.Desc}
+	var after *place
+	if query.Cursor != "" {
+		from, err := o.parse(query.Cursor)
+		if err != nil {
+			return store.Page{}, err
+		}
+		after, query.Offset = &from, 0
+	}
+	if err := s.enter(ctx); err != nil {
+		return store.Page{}, err
+	}
+	defer s.exit()
+	page, err := s.list(ctx, &query, o, after)
+	if err != nil {
+		return store.Page{}, fmt.Errorf("list: %w", err)
+	}
+	return page, nil
+}
+
+func (s *Store) list(ctx context.Context, query *store.Query, o sorter, after *place) (store.Page, error) {
+	limit, offset := query.Limit, max(query.Offset, 0)
+	if limit <= 0 {
+		limit = defaultLimit
+	}
+	f := newFilter(query, false)
+	if f.states == "" {
+		return store.Page{}, nil
+	}
+	names, err := s.selected(ctx, query)
+	if err != nil {
+		return store.Page{}, err
+	}
+	m := merging{s: s, order: o, filter: &f}
+	found, err := m.first(ctx, names, after, min(offset, maxKept)+min(limit, maxKept)+1)
+	if err != nil {
+		return store.Page{}, err
+	}
+	var page store.Page
+	found = found[min(offset, len(found)):]
+	if len(found) > limit {
+		found = found[:limit]
+		page.Next = o.cursor(found[limit-1])
+	}
+	page.Messages, err = s.fetch(ctx, found, query.Payloads, o, &f)
+	return page, err
+}
+
+// merging merges the streams of queues.
+type merging struct {
+	s       *Store
+	order   sorter
+	filter  *filter
+	streams []*stream
+}
+
+// first returns the first n places of all queues.
+func (m *merging) first(ctx context.Context, names []string, after *place, n int) ([]place, error) {
+	each := min(n, 500)
+	if len(names) > 4 {
+		each = min(each, 4+2*n/len(names))
+	}
+	var ready []*stream
+	for some := range slices.Chunk(names, namesPage) {
+		streams := make([]*stream, len(some))
+		for i, name := range some {
+			streams[i] = m.order.newStream(name, after)
+		}
+		if err := m.s.readAll(ctx, streams, m.order, m.filter, each); err != nil {
+			return nil, err
+		}
+		ready = append(ready, streams...)
+	}
+	for _, st := range ready {
+		if err := m.push(ctx, st, each); err != nil {
+			return nil, err
+		}
+	}
+	var found []place
+	for len(found) < n && len(m.streams) > 0 {
+		st := heap.Pop(m).(*stream)
+		found = append(found, st.rows[0])
+		st.rows = st.rows[1:]
+		if err := m.push(ctx, st, min(n-len(found)+1, 500)); err != nil {
+			return nil, err
+		}
+	}
+	return found, nil
+}
+
+// push puts a stream back among the others, unless it is at its end.
+func (m *merging) push(ctx context.Context, st *stream, want int) error {
+	for len(st.rows) == 0 && !st.done {
+		if err := m.s.readAll(ctx, []*stream{st}, m.order, m.filter, want); err != nil {
+			return err
+		}
+	}
+	if len(st.rows) > 0 {
+		heap.Push(m, st)
+	}
+	return nil
+}
+
+// merging is a heap of streams by their first rows.
+
+func (m *merging) Len() int { return len(m.streams) }
+func (m *merging) Less(i, j int) bool {
+	return m.order.compare(m.streams[i].rows[0], m.streams[j].rows[0]) < 0
+}
+func (m *merging) Swap(i, j int) { m.streams[i], m.streams[j] = m.streams[j], m.streams[i] }
+func (m *merging) Push(x any)    { m.streams = append(m.streams, x.(*stream)) }
+func (m *merging) Pop() any {
+	last := m.streams[len(m.streams)-1]
+	m.streams = m.streams[:len(m.streams)-1]
+	return last
+}
+
+// fetch reads the messages at places. Those that are no longer there are left out.
+func (s *Store) fetch(ctx context.Context, places []place, payloads bool, o sorter, f *filter) ([]store.Message, error) {
+	size := 200
+	if payloads {
+		size = 20
+	}
+	type fetching struct {
+		call
+		at []int
+	}
+	var calls []*fetching
+	open := make(map[string]*fetching)
+	for i, p := range places {
+		c := open[p.queue]
+		if c == nil || len(c.at) == size {
+			var t targets
+			t.number(s.keys, p.queue)
+			c = &fetching{call: call{script: s.scripts.fetch, keys: t.keys, args: []any{btoi(payloads)}}}
+			open[p.queue], calls = c, append(calls, c)
+		}
+		c.at, c.args = append(c.at, i), append(c.args, p.id)
+	}
+	plain := make([]*call, len(calls))
+	for i, c := range calls {
+		plain[i] = &c.call
+	}
+	if err := s.run(ctx, plain...); err != nil {
+		return nil, err
+	}
+	all, there := make([]store.Message, len(places)), make([]bool, len(places))
+	for _, c := range calls {
+		answer := c.list()
+		for j, i := range c.at {
+			if 2*j+1 >= len(answer) || asText(answer[2*j]) == "" {
+				continue
+			}
+			m := &all[i]
+			m.Queue, m.ID = places[i].queue, places[i].id
+			if _, err := readHead(asText(answer[2*j]), m); err != nil {
+				return nil, err
+			}
+			if err := readBody(asText(answer[2*j+1]), m); err != nil {
+				return nil, err
+			}
+			if !payloads {
+				m.Payload = nil
+			}
+			there[i] = f.admits(m) && o.place(m) == places[i]
+		}
+	}
+	messages := make([]store.Message, 0, len(places))
+	for i := range all {
+		if there[i] {
+			messages = append(messages, all[i])
+		}
+	}
+	return messages, nil
+}

@@ -1,0 +1,5 @@
+-- Tells who holds a dedup key (store.Reader.Holder). After lib.lua.
+--
+-- ARGV: now, dedup key. Returns the id, or nothing.
+
+return holder(queue('1'), ARGV[2], nil, tonumber(ARGV[1])) or false

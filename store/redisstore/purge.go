@@ -1,0 +1,91 @@
+package redisstore
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"time"
+)
+
+// Purge removes finished messages and traces whose time has come. It asks every queue for its oldest, and removes the
+// oldest of all. The body of a finished message expires by itself even if nobody calls Purge.
+func (s *Store) Purge(ctx context.Context, now time.Time, limit int) (int, error) {
+	if err := s.enter(ctx); err != nil {
+		return 0, err
+	}
+	defer s.exit()
+	n, err := s.purge(ctx, floor(now), limit)
+	if err != nil {
+		return n, fmt.Errorf("purge: %w", err)
+	}
+	return n, nil
+}
+
+func (s *Store) purge(ctx context.Context, now int64, limit int) (int, error) {
+	if limit <= 0 {
+		return 0, nil
+	}
+	first, err := s.overdue(ctx, now, limit)
+	if err != nil {
+		return 0, err
+	}
+	type purging struct {
+		call
+		targets
+		n int
+	}
+	var calls []*purging
+	var plain []*call
+	open := make(map[string]*purging)
+	for _, p := range first {
+		group := s.group(p.queue)
+		c := open[group]
+		if c == nil || c.n == maxMessages {
+			c = &purging{call: call{script: s.scripts.purge, args: []any{now}, write: true}}
+			open[group], calls, plain = c, append(calls, c), append(plain, &c.call)
+		}
+		c.n++
+		c.args = append(c.args, c.number(s.keys, p.queue), p.id)
+		c.call.keys = c.targets.keys
+	}
+	err = s.run(ctx, plain...)
+	total := 0
+	for _, c := range calls {
+		total += int(asInt(c.reply))
+	}
+	return total, err
+}
+
+// overdue returns the first of all queues that are over, at most limit.
+func (s *Store) overdue(ctx context.Context, now int64, limit int) ([]place, error) {
+	var first []place
+	for after, more := "", true; more; {
+		names, err := s.names(ctx, "", after, namesPage)
+		if err != nil {
+			return nil, err
+		}
+		calls, given, err := s.probe(ctx, s.scripts.overdue, false, names, now, limit)
+		if err != nil {
+			return nil, err
+		}
+		for i, c := range calls {
+			list := c.list()
+			for j := 0; j+2 < len(list); j += 3 {
+				at, err := parseInstant(asText(list[j+2]))
+				if err != nil {
+					return nil, err
+				}
+				first = append(first, place{at, asText(list[j+1]), given[i][asInt(list[j])-1]})
+			}
+		}
+		if more = len(names) == namesPage; more {
+			after = names[len(names)-1]
+		}
+		slices.SortFunc(first, func(a, b place) int {
+			return cmp.Or(cmp.Compare(a.key, b.key), cmp.Compare(a.queue, b.queue), cmp.Compare(a.id, b.id))
+		})
+		first = first[:min(limit, len(first))]
+	}
+	return first, nil
+}

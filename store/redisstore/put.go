@@ -1,0 +1,330 @@
+package redisstore
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/belfryhq/belfry/store"
+)
+
+// How much one script call takes at most, so that none holds the server up for long.
+const (
+	maxMessages = 500
+	maxBytes    = 1 << 20
+)
+
+// The reasons that scripts give; the same as in lib.lua.
+const (
+	codeOK = iota
+	codeExists
+	codeDuplicate
+	codeInFlight
+	codeAborted
+	codeLost
+	codeMissing
+	codeConflict
+)
+
+// codes are the errors of the reasons.
+var codes = [...]error{
+	codeExists: store.ErrExists, codeDuplicate: store.ErrDuplicate, codeInFlight: store.ErrInFlight, codeAborted: store.ErrAborted,
+	codeLost: store.ErrLeaseLost, codeMissing: store.ErrNotFound, codeConflict: store.ErrConflict,
+}
+
+// codeError returns the error of a reason; nil for codeOK.
+func codeError(code int64) error {
+	if code < 0 || code >= int64(len(codes)) {
+		return fmt.Errorf("a script gave the unknown answer %d", code)
+	}
+	return codes[code]
+}
+
+// The bits of the mode that put.lua takes.
+const (
+	modeOverwrite = 1 << iota
+	modeAtomic
+	modeLook
+)
+
+// Put accepts messages. Those of one queue are stored by as few script calls as their size allows, in their order.
+//
+// An atomic batch is one script call, whatever its size. On a Cluster that holds for a batch of one queue; one of several
+// is looked at everywhere before the first message is stored, and what another writer makes impossible in between is
+// taken back (see atomic.go).
+func (s *Store) Put(ctx context.Context, now time.Time, messages []store.Message, mode store.PutMode) ([]store.PutResult, error) {
+	for i := range messages {
+		if err := checkPut(&messages[i]); err != nil {
+			return nil, err
+		}
+	}
+	if err := s.enter(ctx); err != nil {
+		return nil, err
+	}
+	defer s.exit()
+	var results []store.PutResult
+	var err error
+	if mode&store.Atomic != 0 {
+		results, err = s.putAtomic(ctx, now, messages, mode)
+	} else {
+		results, err = s.put(ctx, now, messages, mode)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("put %d messages: %w", len(messages), err)
+	}
+	return results, nil
+}
+
+// checkPut refuses what no store can hold.
+func checkPut(m *store.Message) error {
+	if m.State == store.Leased || m.State > store.Canceled {
+		return fmt.Errorf("put %q in queue %q: state %v cannot be put", m.ID, m.Queue, m.State)
+	}
+	return checkNames(m)
+}
+
+// put stores messages each for itself.
+func (s *Store) put(ctx context.Context, now time.Time, messages []store.Message, mode store.PutMode) ([]store.PutResult, error) {
+	p := putting{s: s, now: nowOf(now), results: make([]store.PutResult, len(messages))}
+	var calls []*putCall
+	open := make(map[string]*putCall, 1)
+	for i := range messages {
+		m := &messages[i]
+		group := s.group(m.Queue)
+		c := open[group]
+		if c == nil || len(c.at) == maxMessages || c.bytes > 0 && c.bytes+size(m) > maxBytes {
+			c = p.call(int(mode) & modeOverwrite)
+			open[group] = c
+			calls = append(calls, c)
+		}
+		c.add(s.keys, i, m, p.now.millis)
+	}
+	if err := p.run(ctx, calls); err != nil {
+		return nil, err
+	}
+	return p.results, nil
+}
+
+// size is about how many bytes a message has.
+func size(m *store.Message) int { return len(m.Payload) + len(m.Metadata) + len(m.Address) + 300 }
+
+// putting is one Put under way.
+type putting struct {
+	s       *Store
+	now     now
+	results []store.PutResult
+	opened  []store.QueueHint
+}
+
+// putCall is a call of put.lua.
+type putCall struct {
+	call
+	targets
+	at     []int // which messages
+	queues []int // the number of the queue of each
+	bytes  int
+	run    run
+}
+
+// run is the last run of messages of one queue and priority in a call.
+type run struct {
+	queue    int
+	priority int32
+	count    int // the argument that tells how many they are
+	n        int
+}
+
+func (p *putting) call(mode int) *putCall {
+	return &putCall{call: call{script: p.s.scripts.put, write: true, args: []any{p.now.millis, p.now.micros, mode, 0}}}
+}
+
+// add adds a message to the call.
+func (c *putCall) add(k keyspace, i int, m *store.Message, now int64) {
+	queue := c.number(k, m.Queue)
+	c.at, c.queues = append(c.at, i), append(c.queues, queue)
+	c.bytes += size(m)
+	if c.run.n == 0 || c.run.queue != queue || c.run.priority != m.Priority {
+		c.args = append(c.args, queue, m.Priority, 0)
+		c.run = run{queue: queue, priority: m.Priority, count: len(c.args) - 1}
+	}
+	c.run.n++
+	c.args[c.run.count] = c.run.n
+	c.args = appendMessage(c.args, m, now, true)
+	c.call.keys = c.targets.keys
+}
+
+// appendMessage appends what scripts take of a message that is put, with its VisibleAt where that is asked for.
+func appendMessage(args []any, m *store.Message, now int64, visible bool) []any {
+	created, due := millis(m.CreatedAt), millis(m.DueAt)
+	if created == unset {
+		created = now
+	}
+	if due == unset {
+		due = millis(m.FireAt)
+	}
+	history, kept := appendHistory(nil, m.History)
+	head := appendHead(make([]byte, 0, 200+len(m.LastError)), m, created, now, kept)
+	body := appendBody(make([]byte, 0, size(m)), m)
+	args = append(args, m.ID, head, body)
+	if visible {
+		args = append(args, due)
+	}
+	return append(args, extra(m, history))
+}
+
+// extra returns what few messages have: history and gate. It is empty for a plain message: one that is scheduled and that
+// nothing but the indexes of every live message knows of.
+func extra(m *store.Message, history []byte) any {
+	g := m.Gate
+	if len(history) == 0 && g == nil && m.Group == "" && m.Parent == "" && m.DedupKey == "" && !m.State.Finished() {
+		return ""
+	}
+	var ids strings.Builder
+	var group string
+	if g != nil {
+		group = g.Group
+		for _, id := range g.IDs {
+			if id != "" {
+				ids.WriteString(id)
+				ids.WriteByte(0)
+			}
+		}
+	}
+	var b []byte
+	for _, text := range []string{string(history), ids.String(), group} {
+		b = binary.LittleEndian.AppendUint32(b, uint32(len(text)))
+		b = append(b, text...)
+	}
+	return b
+}
+
+// errUnregistered: the name of a queue is registered again and again, and never found.
+var errUnregistered = errors.New("the names of queues vanish: is the server's memory evicted or flushed?")
+
+// run runs calls in their order and reads their answers. Queues that are new are registered first.
+func (p *putting) run(ctx context.Context, calls []*putCall) error {
+	for range 3 {
+		if err := p.register(ctx, calls); err != nil {
+			return err
+		}
+		plain := make([]*call, len(calls))
+		for i, c := range calls {
+			plain[i] = &c.call
+		}
+		if err := p.s.run(ctx, plain...); err != nil {
+			return err
+		}
+		var again []*putCall
+		for _, c := range calls {
+			if n, unregistered := c.reply.(int64); unregistered {
+				p.s.known.remove(c.names[n-1])
+				again = append(again, c)
+			} else if err := p.read(c); err != nil {
+				return err
+			}
+		}
+		if calls = again; len(calls) == 0 {
+			p.s.tell(ctx, p.opened)
+			return nil
+		}
+	}
+	return errUnregistered
+}
+
+// register registers the queues of calls.
+func (p *putting) register(ctx context.Context, calls []*putCall) error {
+	for _, c := range calls {
+		fresh, err := p.s.register(ctx, c.names)
+		if err != nil {
+			return err
+		}
+		c.args[3] = btoi(fresh)
+	}
+	return nil
+}
+
+func btoi(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// errPutAnswer: a script's answer has not the form that it should.
+var errPutAnswer = errors.New("script put gave an answer of another form")
+
+// read reads the answer of a call.
+func (p *putting) read(c *putCall) error {
+	answer := c.list()
+	if len(answer) != 2 || len(asList(answer[0]))%2 != 1 {
+		return errPutAnswer
+	}
+	results := asList(answer[0])
+	common := p.common(results[len(results)-1])
+	for _, i := range c.at {
+		p.results[i] = common
+	}
+	for j := 0; j+1 < len(results); j += 2 {
+		n := asInt(results[j])
+		if n < 0 || n >= int64(len(c.at)) {
+			return errPutAnswer
+		}
+		version, stored := results[j+1].(int64)
+		if stored {
+			p.results[c.at[n]] = store.PutResult{Version: version}
+			continue
+		}
+		result, err := refusal(asList(results[j+1]), c.names[c.queues[n]-1])
+		if err != nil {
+			return err
+		}
+		p.results[c.at[n]] = result
+	}
+	p.opened = append(p.opened, openedGates(answer[1], c.names)...)
+	return nil
+}
+
+// common returns the result of all messages of a call that have none of their own: a version, or that they were aborted.
+func (p *putting) common(answer any) store.PutResult {
+	if version, stored := answer.(int64); stored {
+		return store.PutResult{Version: version}
+	}
+	return store.PutResult{Err: store.ErrAborted}
+}
+
+// refusal reads why a message was refused.
+func refusal(answer []any, queue string) (store.PutResult, error) {
+	if len(answer) == 0 {
+		return store.PutResult{}, errors.New("script put gave an empty answer")
+	}
+	result := store.PutResult{Err: codeError(asInt(answer[0]))}
+	if len(answer) < 4 {
+		return result, nil
+	}
+	m := store.Message{Queue: queue, ID: asText(answer[1])}
+	if known, err := readHead(asText(answer[2]), &m); err != nil {
+		return result, err
+	} else if !known {
+		result.Existing = &store.Message{Queue: queue, ID: m.ID, State: store.Done}
+		return result, nil
+	}
+	if err := readBody(asText(answer[3]), &m); err != nil {
+		return result, err
+	}
+	m.Payload = nil
+	result.Existing = &m
+	return result, nil
+}
+
+// openedGates reads which gates a script has opened.
+func openedGates(answer any, queues []string) []store.QueueHint {
+	var hints []store.QueueHint
+	list := asList(answer)
+	for i := 0; i+1 < len(list); i += 2 {
+		hints = append(hints, store.QueueHint{Queue: queues[asInt(list[i])-1], At: instant(asInt(list[i+1]))})
+	}
+	return hints
+}
