@@ -1,6 +1,7 @@
 package belfry
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"slices"
@@ -35,7 +36,7 @@ type Settings struct {
 	Annotate func(ctx context.Context, m *Message)
 	// StoreTimeout bounds each call to the store; zero: 30 seconds.
 	StoreTimeout time.Duration
-	// AcceptParallel is how many batches of accepts are written at once; zero: 1, the best for embedded stores.
+	// AcceptParallel is how many batches of accepts are written at once; zero: what serves the store best.
 	AcceptParallel int
 }
 
@@ -69,12 +70,20 @@ func New(s store.Store, settings Settings) *Client {
 		MaxItems: acceptBatch,
 		MaxBytes: acceptBytes,
 		Size:     messageSize,
-		InFlight: max(settings.AcceptParallel, 1),
+		InFlight: cmp.Or(settings.AcceptParallel, parallel(s)),
 		Timeout:  settings.StoreTimeout,
 	})
 	waker, _ := store.Power[store.Waker](s)
 	c.wakes = newWakes(waker, settings.Logger)
 	return c
+}
+
+// parallel returns how many writes at once serve a store best.
+func parallel(s store.Store) int {
+	if p, ok := store.Power[store.Paralleler](s); ok {
+		return max(p.Parallel(), 1)
+	}
+	return 1
 }
 
 const (

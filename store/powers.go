@@ -48,6 +48,12 @@ type Writer interface {
 	Wake(ctx context.Context, hints []QueueHint) error
 }
 
+// Paralleler tells how many writes of one kind (accepts, claims, settlements) at once serve the store best. Without it: one,
+// as for a store in the process.
+type Paralleler interface {
+	Parallel() int
+}
+
 // Clocker tells the database's own time. Without it, and where Claimed.StoreNow is zero, the local clock decides.
 type Clocker interface {
 	Now(ctx context.Context) (time.Time, error)
