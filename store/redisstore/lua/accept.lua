@@ -44,7 +44,7 @@ end
 -- that was given away before. Those of one call have the same.
 local function first_version(q, micros)
   if not q.first or q.first < q.spent then
-    q.first = math.max(micros, math.max(known_version(q), q.spent) + 1)
+    q.first = math.max(micros, math.max(tonumber(head(q, VERSION) or 0), q.spent) + 1)
     spend(q, q.first)
   end
   return q.first

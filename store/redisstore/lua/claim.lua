@@ -15,6 +15,9 @@ local UNTIL = ARGV[4]
 -- What a claim makes of the middle of every head: state, stop mark, VisibleAt, UpdatedAt, incarnation, owner.
 local LEASE = pack('<BBddc8Bc0', LEASED, 0, lease_end, now, ARGV[5], #ARGV[6], ARGV[6])
 
+-- The field of the hash of heads that has the theoretical arrival time of the queue's rate, in microseconds.
+local ARRIVAL = '\0t'
+
 local messages, keyed, bytes = {}, {}, 0
 
 -- lease takes messages of a queue, at most a hundred of the ids from the first on, and appends id, head and body of each
@@ -157,7 +160,7 @@ for i = at, #ARGV, 5 do
     slots = math.min(slots, math.max(0, concurrency - live_leases(q)))
   end
   if every > 0 then
-    arrival = tonumber(call('HGET', q.at .. 'm', 't') or -NEVER)
+    arrival = tonumber(head(q, ARRIVAL) or -NEVER)
     local room = math.max(0, math.floor((micros + burst * every - math.max(micros, arrival)) / every))
     if room < slots then
       slots, by_rate = room, true
@@ -178,7 +181,8 @@ for i = at, #ARGV, 5 do
   end
   if every > 0 and taken > 0 then
     arrival = math.max(micros, arrival) + taken * every
-    call('HSET', q.at .. 'm', 't', arrival)
+    q.heads[ARRIVAL] = string.format('%.0f', arrival)
+    call('HSET', q.at .. 'h', ARRIVAL, q.heads[ARRIVAL])
   end
   local first, limited, free = next_of(q, lines), 0, 0
   if slots < limit and first <= now then

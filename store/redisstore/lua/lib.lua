@@ -35,7 +35,12 @@ local function queue(number)
   return q
 end
 
--- load reads the heads of messages that are not yet known.
+-- The hash of heads has fields of its own beside those of messages, whose ids have no zero byte: whether the queue's name
+-- is registered; the greatest version that a message was given at first or had when it went away; and the priorities in
+-- use, followed by each.
+local REGISTERED, VERSION, LINE = '\0r', '\0v', '\0z'
+
+-- load reads heads, or other fields of their hash, that are not yet known.
 local function load(q, ids)
   local heads, need = q.heads, {}
   for i = 1, #ids do
@@ -136,46 +141,41 @@ local function send(q, command, lists)
   end
 end
 
--- known_version returns the greatest version that a message of the queue was given at first or had when it went away.
-local function known_version(q)
-  if not q.known then
-    q.known = tonumber(call('HGET', q.at .. 'm', 'v') or 0)
-  end
-  return q.known
-end
-
 -- The indexes by CreatedAt and FireAt (c and f) are for lists alone, and most messages are gone before anybody lists. So
 -- a new message is only noted in a journal (j), of which each element holds the ids of some hundreds. Who needs the
 -- indexes enters all of it first; and a writer that finds it long enters its oldest part, most of which is gone by then.
 -- Every message is in both indexes or in the journal. What is entered is what its head says at that time, so that an
 -- entry of the journal may be outdated, or be there twice.
 
--- enter enters up to so many elements of the journal into the indexes. It reports whether that was all.
+-- enter enters the oldest part of the journal, of at most so many elements and about a thousand ids, into the indexes. It
+-- reports whether that was all.
 local function enter(q, elements)
-  for _ = 1, elements do
-    local element = call('LPOP', q.at .. 'j')
-    if not element then
-      return true
-    end
-    local ids, created, fire, n = {}, {}, {}, 0
-    for id in string.gmatch(element, '[^%z]+') do
+  local found, ids, bytes, n = call('LRANGE', q.at .. 'j', 0, elements - 1), {}, 0, 0
+  while n < #found and bytes < 36000 do
+    n = n + 1
+    bytes = bytes + #found[n]
+    for id in string.gmatch(found[n], '[^%z]+') do
       ids[#ids + 1] = id
     end
-    local heads = call('HMGET', q.at .. 'h', unpack(ids))
-    for i = 1, #ids do
-      local h = heads[i]
+  end
+  if n == 0 then
+    return true
+  end
+  local created, fire = {}, {}
+  for i = 1, #ids, STEP do
+    local heads = call('HMGET', q.at .. 'h', unpack(ids, i, math.min(i + STEP - 1, #ids)))
+    for j = 1, #heads do
+      local h, id = heads[j], ids[i + j - 1]
       if h and byte(h, 22) > 0 then
-        n = n + 2
-        fire[n - 1], created[n - 1] = unpick('<dd', h, 89 + byte(h, 48))
-        fire[n], created[n] = ids[i], ids[i]
+        local k = #fire + 2
+        fire[k - 1], created[k - 1] = unpick('<dd', h, 89 + byte(h, 48))
+        fire[k], created[k] = id, id
       end
     end
-    if n > 0 then
-      call('ZADD', q.at .. 'c', unpack(created))
-      call('ZADD', q.at .. 'f', unpack(fire))
-    end
   end
-  return call('EXISTS', q.at .. 'j') == 0
+  send(q, 'ZADD', { c = created, f = fire })
+  call('LTRIM', q.at .. 'j', n, -1)
+  return n == #found and n < elements
 end
 
 -- note_new enters new messages in the journal.
@@ -185,7 +185,7 @@ local function note_new(q)
     length = call('RPUSH', q.at .. 'j', table.concat(q.new, '\0', i, math.min(i + 499, #q.new)))
   end
   if length > 256 then
-    enter(q, 2)
+    enter(q, 16)
   end
 end
 
@@ -202,6 +202,18 @@ local function flush(q)
         push(q.del, hash, field)
       end
     end
+  end
+  for priority, came in pairs(q.lines) do
+    if came and not head(q, LINE .. priority) then
+      call('ZADD', q.at .. 'q', priority, priority)
+      push2(q.set, 'h', LINE .. priority, '1')
+      q.heads[LINE .. priority] = '1'
+    end
+  end
+  if q.spent > 0 and q.spent > tonumber(head(q, VERSION) or 0) then
+    local text = string.format('%.0f', q.spent)
+    push2(q.set, 'h', VERSION, text)
+    q.heads[VERSION] = text
   end
   if #q.ended > 0 then
     send(q, 'HDEL', { h = q.ended, b = q.ended })
@@ -221,15 +233,11 @@ local function flush(q)
     call('UNLINK', unpack(q.gone, i, math.min(i + STEP - 1, #q.gone)))
   end
   for priority, came in pairs(q.lines) do
-    if came then
-      call('ZADD', q.at .. 'q', priority, priority)
-    elseif call('EXISTS', q.at .. 'z' .. priority) == 0 then
+    if not came and call('EXISTS', q.at .. 'z' .. priority) == 0 then
       call('ZREM', q.at .. 'q', priority)
+      call('HDEL', q.at .. 'h', LINE .. priority)
+      q.heads[LINE .. priority] = false
     end
-  end
-  if q.spent > 0 and q.spent > known_version(q) then
-    call('HSET', q.at .. 'm', 'v', q.spent)
-    q.known = q.spent
   end
   q.dirty, q.written, q.set, q.del, q.add, q.rem, q.join, q.part = {}, {}, {}, {}, {}, {}, {}, {}
   q.new, q.ended, q.gone, q.lines = {}, {}, {}, {}

@@ -59,7 +59,7 @@ if count and #states > 0 and kind == '' and parent == '' and group == '' then
 end
 
 -- Whatever needs the indexes by CreatedAt and FireAt needs all of the journal in them.
-if not enter(q, 4) then
+if not enter(q, 64) then
   return { 2 }
 end
 if count and ranged and #states == 5 and kind == '' and parent == '' and group == '' then

@@ -23,22 +23,21 @@ while at <= #ARGV do
   at = at + 3 + 5 * run[4]
 end
 
+for i = 1, #runs do
+  local run = runs[i]
+  local ids = { REGISTERED, VERSION, LINE .. run[2] }
+  for j = 1, run[4] do
+    ids[j + 3] = ARGV[run[3] + 5 * j - 5]
+  end
+  load(run[1], ids)
+end
 for _, q in pairs(queues) do
-  local m = call('HMGET', q.at .. 'm', 'r', 'v')
-  q.known = tonumber(m[2] or 0)
-  if not m[1] then
+  if not q.heads[REGISTERED] then
     if not registered then
       return q.n
     end
     q.unregistered = true
   end
-end
-for i = 1, #runs do
-  local run, ids = runs[i], {}
-  for j = 1, run[4] do
-    ids[j] = ARGV[run[3] + 5 * j - 5]
-  end
-  load(run[1], ids)
 end
 
 -- message returns the arguments of a message as accept takes them.
@@ -167,7 +166,7 @@ for i = 1, #runs do
 end
 for _, q in pairs(queues) do
   if q.unregistered then
-    call('HSET', q.at .. 'm', 'r', 1)
+    call('HSET', q.at .. 'h', REGISTERED, 1)
   end
   flush(q)
 end

@@ -92,14 +92,15 @@ while i <= #ARGV do
   i = i + 5 * follows
 end
 for q in pairs(registers) do
-  if not registered and not call('HGET', q.at .. 'm', 'r') then
+  if not registered and not head(q, REGISTERED) then
     return q.n
   end
 end
 for q in pairs(registered and registers or {}) do
-  call('HSET', q.at .. 'm', 'r', 1)
+  call('HSET', q.at .. 'h', REGISTERED, 1)
 end
 for number, theirs in pairs(ids) do
+  push(ids, number, VERSION)
   load(queue(number), theirs)
 end
 
