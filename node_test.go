@@ -2,6 +2,7 @@ package belfry_test
 
 import (
 	"bytes"
+	"context"
 	"log/slog"
 	"strings"
 	"testing"
@@ -90,6 +91,17 @@ func TestASecondWorkerUnderANameIsReported(t *testing.T) {
 		}
 		if nodes := nodesOf(t, second); len(nodes) != 1 || nodes[0].Epoch != 2 || !nodes[0].Alive(time.Now()) {
 			t.Errorf("the nodes are %+v", nodes)
+		}
+	})
+}
+
+func TestAStopWhileAWorkerStartsIsNoError(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		e := newEngine(t, memstore.New(), belfry.WorkerSettings{})
+		if err := e.worker.Run(ctx); err != nil {
+			t.Errorf("Run: %v", err)
 		}
 	})
 }

@@ -38,7 +38,8 @@ type WorkerSettings struct {
 	// Safety is the longest time for which the worker trusts wake-ups alone. Zero: one second, or five where the store
 	// carries wake-ups. It bounds the delay after a lost wake-up, not precision.
 	Safety time.Duration
-	// LaneConcurrency bounds the deliveries under way to one destination (for HTTP: one host and port). Zero: 64.
+	// LaneConcurrency bounds the deliveries under way to one destination (for HTTP: one host and port); where more than half of
+	// a queue's slots are taken, to a quarter of it. Zero: 32.
 	LaneConcurrency int
 	// Logger receives what operators should know; nil: the client's.
 	Logger *slog.Logger
@@ -56,7 +57,7 @@ const (
 	defaultLease       = 30 * time.Second
 	defaultGrace       = 30 * time.Second
 	defaultConcurrency = 100
-	defaultLane        = 64
+	defaultLane        = 32
 	claimAhead         = 100 * time.Millisecond
 	abandonAfter       = 5 * time.Second // how long canceled deliveries have to return
 	shortestLease      = time.Second
@@ -125,6 +126,9 @@ func (w *Worker) Run(ctx context.Context) error {
 		return errors.New("the worker has been run already: make a new one")
 	}
 	p, err := w.register(ctx)
+	if err != nil && ctx.Err() != nil {
+		return nil
+	}
 	if err != nil {
 		return fmt.Errorf("register worker %q: %w", w.settings.Node, err)
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/belfryhq/belfry/cmd/belfry/internal/config"
 	"github.com/belfryhq/belfry/store"
 	"github.com/belfryhq/belfry/store/memstore"
+	"github.com/belfryhq/belfry/store/pgstore"
 	"github.com/belfryhq/belfry/store/redisstore"
 	"github.com/belfryhq/belfry/store/sqlitestore"
 	"github.com/belfryhq/belfry/target"
@@ -43,7 +44,10 @@ func storeAdapters() []storeAdapter {
 	return []storeAdapter{
 		{name: "SQLite", schemes: []string{"sqlite"}, form: "sqlite:FILE", open: openSQLite, file: sqliteFile, migrations: sqliteMigrations},
 		{name: "memory", schemes: []string{"memory"}, form: "memory:", open: openMemory},
-		{name: "PostgreSQL", schemes: []string{"postgres", "postgresql"}},
+		{
+			name: "PostgreSQL", form: "postgres://USER:PASSWORD@HOST/DATABASE", open: openPostgres,
+			schemes: []string{"postgres", "postgresql"}, migrations: postgresMigrations,
+		},
 		{name: "MySQL and MariaDB", schemes: []string{"mysql", "mariadb"}},
 		{
 			name: "Redis", form: "redis://HOST, redis+cluster://HOST,HOST, redis+sentinel://HOST?master=NAME", open: openRedis,
@@ -183,15 +187,31 @@ func openSQLite(ctx context.Context, m *Main, u storeURL) (openStore, error) {
 // openRedis opens a store on Redis. The store reads the URL itself, since it may name several hosts. What its client would
 // log, failed connections, is in the errors of the operations that needed them.
 func openRedis(ctx context.Context, _ *Main, u storeURL) (openStore, error) {
+	logging.Disable()
+	s, err := redisstore.Open(ctx, u.address(), redisstore.Settings{})
+	if wrong := (*redisstore.URLError)(nil); errors.As(err, &wrong) {
+		return openStore{}, &config.Error{Value: u.scheme, Remedy: wrong.Reason}
+	}
+	if err != nil {
+		return openStore{}, err
+	}
+	return openStore{Store: s}, nil
+}
+
+// address returns the URL as it was given, for stores that read it themselves.
+func (u storeURL) address() string {
 	address := u.scheme + ":" + u.rest
 	if len(u.query) > 0 {
 		address += "?" + u.query.Encode()
 	}
-	logging.Disable()
-	s, err := redisstore.Open(ctx, address, redisstore.Settings{})
-	if wrong := (*redisstore.URLError)(nil); errors.As(err, &wrong) {
-		return openStore{}, &config.Error{Value: u.scheme, Remedy: wrong.Reason}
+	return address
+}
+
+func openPostgres(ctx context.Context, _ *Main, u storeURL) (openStore, error) {
+	if _, _, err := pgstore.ParseURL(u.address()); err != nil {
+		return openStore{}, &config.Error{Value: u.scheme, Remedy: err.Error()}
 	}
+	s, err := pgstore.Open(ctx, u.address(), pgstore.Settings{})
 	if err != nil {
 		return openStore{}, err
 	}
@@ -248,6 +268,8 @@ type migrator interface {
 	Up(ctx context.Context) ([]migration, error)
 	Down(ctx context.Context) ([]migration, error)
 	Status(ctx context.Context) ([]migration, error)
+	// Dump returns the SQL that makes the tables.
+	Dump() (string, error)
 }
 
 // migration is a step from one version of the tables to the next.
@@ -255,6 +277,35 @@ type migration struct {
 	Version   int64     `json:"version"`
 	Name      string    `json:"name"`
 	AppliedAt time.Time `json:"applied_at,omitzero"`
+}
+
+// postgresMigrator is the migrator of a PostgreSQL database.
+type postgresMigrator struct{ *pgstore.Migrator }
+
+func postgresMigrations(_ *Main, u storeURL) (migrator, error) {
+	migrations, err := pgstore.Migrations(u.address())
+	return postgresMigrator{migrations}, err
+}
+
+// Up makes every step that is missing.
+func (m postgresMigrator) Up(ctx context.Context) ([]migration, error) {
+	made, err := m.Migrator.Up(ctx)
+	return steps(made), err
+}
+
+// Down takes the last step back.
+func (m postgresMigrator) Down(ctx context.Context) ([]migration, error) {
+	made, err := m.Migrator.Down(ctx)
+	if made == nil {
+		return nil, err
+	}
+	return steps([]pgstore.Migration{*made}), err
+}
+
+// Status returns every step.
+func (m postgresMigrator) Status(ctx context.Context) ([]migration, error) {
+	all, err := m.Migrator.Status(ctx)
+	return steps(all), err
 }
 
 // sqliteMigrator is the migrator of a SQLite file.
@@ -272,7 +323,7 @@ func sqliteMigrations(m *Main, u storeURL) (migrator, error) {
 // Up makes every step that is missing.
 func (m sqliteMigrator) Up(ctx context.Context) ([]migration, error) {
 	made, err := m.Migrator.Up(ctx)
-	return sqliteSteps(made), err
+	return steps(made), err
 }
 
 // Down takes the last step back.
@@ -281,18 +332,19 @@ func (m sqliteMigrator) Down(ctx context.Context) ([]migration, error) {
 	if made == nil {
 		return nil, err
 	}
-	return sqliteSteps([]sqlitestore.Migration{*made}), err
+	return steps([]sqlitestore.Migration{*made}), err
 }
 
 // Status returns every step.
 func (m sqliteMigrator) Status(ctx context.Context) ([]migration, error) {
 	all, err := m.Migrator.Status(ctx)
-	return sqliteSteps(all), err
+	return steps(all), err
 }
 
-func sqliteSteps(steps []sqlitestore.Migration) []migration {
-	out := make([]migration, len(steps))
-	for i, s := range steps {
+// steps returns a store's migrations as the command shows them.
+func steps[M sqlitestore.Migration | pgstore.Migration](all []M) []migration {
+	out := make([]migration, len(all))
+	for i, s := range all {
 		out[i] = migration(s)
 	}
 	return out

@@ -14,6 +14,7 @@ type migrateCommand struct {
 	Up     migrateUpCommand     `cmd:"" help:"Bring the tables up to date, as a server does when it starts."`
 	Down   migrateDownCommand   `cmd:"" help:"Take the last step back, with what is in its tables."`
 	Status migrateStatusCommand `cmd:"" help:"Tell which steps were made."`
+	Dump   migrateDumpCommand   `cmd:"" help:"Print the SQL that makes the tables, for those whose schemas only people change."`
 }
 
 // migrateShared is what the three have in common.
@@ -118,4 +119,22 @@ func (c *migrateStatusCommand) Run(ctx context.Context, m *Main, values config.V
 		return err
 	}
 	return c.print(m, all, "There are no steps.")
+}
+
+type migrateDumpCommand struct {
+	migrateShared `embed:""`
+}
+
+// Run prints the SQL.
+func (c *migrateDumpCommand) Run(_ context.Context, m *Main, values config.Values) error {
+	migrations, err := c.migrator(m, values)
+	if err != nil {
+		return err
+	}
+	text, err := migrations.Dump()
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprint(m.Stdout, text)
+	return err
 }

@@ -29,7 +29,7 @@ func (d *Dispatcher) pump(q *queue) {
 			continue
 		}
 		if ln := d.laneOf(l); ln != nil {
-			if ln.running >= d.cfg.LaneLimit {
+			if ln.running >= d.laneLimit(q) {
 				d.park(l, ln)
 				continue
 			}
@@ -41,6 +41,22 @@ func (d *Dispatcher) pump(q *queue) {
 		go d.deliver(l)
 	}
 }
+
+// laneShare: a lane may use one part in so many of its limit where others need the room.
+const laneShare = 4
+
+// laneLimit is how many deliveries of the queue may be under way to one destination now. Half of a queue's slots are for
+// whoever comes; the other half is for destinations that use no more than their share, so that a few slow ones cannot take
+// all.
+func (d *Dispatcher) laneLimit(q *queue) int {
+	if q.running < (q.concurrency+1)/2 {
+		return d.cfg.LaneLimit
+	}
+	return d.parkLimit()
+}
+
+// parkLimit is how many messages may wait here for one slow destination: they take up room that others could use.
+func (d *Dispatcher) parkLimit() int { return max(d.cfg.LaneLimit/laneShare, 1) }
 
 // laneOf returns the lease's lane; nil: it has none.
 func (d *Dispatcher) laneOf(l *lease) *lane {
@@ -65,14 +81,14 @@ func (d *Dispatcher) laneOf(l *lease) *lane {
 func (d *Dispatcher) park(l *lease, ln *lane) {
 	l.phase, l.parked = parked, time.Now()
 	ln.waiting.push(l)
-	if ln.waiting.len() <= d.cfg.LaneLimit || time.Since(ln.waiting.peek().parked) < laneIsSlow {
+	if ln.waiting.len() <= d.parkLimit() || time.Since(ln.waiting.peek().parked) < laneIsSlow {
 		return
 	}
 	if ln.detour == 0 {
 		ln.detour = minDetour
 	}
 	surplus := make([]*lease, 0, 1)
-	for ln.waiting.len() > d.cfg.LaneLimit {
+	for ln.waiting.len() > d.parkLimit() {
 		surplus = append(surplus, ln.waiting.popLast())
 	}
 	d.sendAway(surplus, ln.detour)
@@ -88,7 +104,7 @@ func (d *Dispatcher) easeLanes() {
 			delete(d.lanes, name)
 			continue
 		}
-		if ln.waiting.len() <= d.cfg.LaneLimit || time.Since(ln.waiting.peek().parked) < laneIsSlow {
+		if ln.waiting.len() <= d.parkLimit() || time.Since(ln.waiting.peek().parked) < laneIsSlow {
 			if ln.waiting.len() == 0 {
 				ln.detour = 0
 			}
@@ -96,7 +112,7 @@ func (d *Dispatcher) easeLanes() {
 		}
 		ln.detour = min(max(2*ln.detour, minDetour), maxDetour)
 		var surplus []*lease
-		for ln.waiting.len() > d.cfg.LaneLimit {
+		for ln.waiting.len() > d.parkLimit() {
 			surplus = append(surplus, ln.waiting.popLast())
 		}
 		d.sendAway(surplus, ln.detour)
@@ -120,7 +136,7 @@ func (d *Dispatcher) leaveLane(l *lease) {
 		return
 	}
 	ln.running--
-	for ln.waiting.len() > 0 {
+	for ln.waiting.len() > 0 && ln.running < d.laneLimit(ln.waiting.peek().queue) {
 		next := ln.waiting.pop()
 		if next.lost {
 			continue

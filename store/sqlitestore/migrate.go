@@ -95,6 +95,24 @@ func (m *Migrator) Status(context.Context) ([]Migration, error) {
 	return all, err
 }
 
+// Dump returns the SQL that makes the tables, as the steps stand in their files.
+func (m *Migrator) Dump() (string, error) {
+	files, err := fs.Glob(migrationFiles, "migrations/*.sql")
+	if err != nil {
+		return "", err
+	}
+	var all strings.Builder
+	for _, file := range files {
+		text, err := migrationFiles.ReadFile(file)
+		if err != nil {
+			return "", err
+		}
+		up, _, _ := strings.Cut(string(text), "-- +goose Down")
+		all.WriteString(strings.Replace(up, "-- +goose Up\n", "", 1))
+	}
+	return all.String(), nil
+}
+
 // locked runs f while nobody else can open the file.
 func (m *Migrator) locked(f func() error) error {
 	lock, err := acquire(m.path)

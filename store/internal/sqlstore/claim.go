@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"slices"
+	"time"
 
 	"github.com/belfryhq/belfry/store"
 )
@@ -13,6 +14,15 @@ const maxLoad = 1000
 
 // Claim takes leases.
 func (s *Store) Claim(ctx context.Context, c store.Claim) (store.Claimed, error) {
+	if s.batcher != nil {
+		got := newClaiming(&work{Store: s, ctx: ctx, now: floor(c.Now), time: c.Now}, &c)
+		if got.quick() {
+			if err := got.set(); err != nil {
+				return store.Claimed{}, err
+			}
+			return got.claimed()
+		}
+	}
 	var got *Claiming
 	load := Load{Rows: len(c.Keys)}
 	for _, q := range c.Queues {
@@ -25,8 +35,13 @@ func (s *Store) Claim(ctx context.Context, c store.Claim) (store.Claimed, error)
 	if err != nil {
 		return store.Claimed{}, err
 	}
-	claimed := store.Claimed{Queues: got.next, Revision: got.revision}
-	claimed.Messages, err = messages(got.taken)
+	return got.claimed()
+}
+
+// claimed returns what was got.
+func (c *Claiming) claimed() (claimed store.Claimed, err error) {
+	claimed = store.Claimed{Queues: c.next, Revision: c.revision, StoreNow: c.storeNow}
+	claimed.Messages, err = messages(c.taken)
 	return claimed, err
 }
 
@@ -44,6 +59,7 @@ type Claiming struct {
 	taken    []*record
 	next     []store.QueueNext
 	revision int64
+	storeNow time.Time // zero: the database has no clock of its own
 }
 
 func newClaiming(w *work, c *store.Claim) *Claiming {
@@ -65,6 +81,9 @@ func (c *Claiming) run() error {
 		if err := c.queue(&c.claim.Queues[i], &c.next[i]); err != nil {
 			return err
 		}
+	}
+	if c.q.claimEnd != nil {
+		return c.query(c.q.claimEnd, c.end)
 	}
 	_, err := c.first(c.q.revision, []any{&c.revision})
 	return err

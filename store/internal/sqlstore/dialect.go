@@ -20,6 +20,8 @@ type Dialect struct {
 	Inline int
 	// Take is how a claim takes messages of a queue.
 	Take Taker
+	// Fragments are fragments of queries beside those of the files, such as what stands before the names of tables.
+	Fragments map[string]string
 }
 
 // queries are the statements of a dialect. A pair is the same list in both directions, ascending first.
@@ -47,6 +49,13 @@ type queries struct {
 	purgeable                                          *Query
 	docGet, docPut, docDelete, docList                 *Query
 	revision, raiseRevision                            *Query
+
+	// What a database needs where several writers work at once; where a dialect has none of them there is one writer.
+	lockLive, lockFinished, lockQueue, lockRevision *Query
+	checkNew, rows, version, raiseVersion           *Query
+
+	// What a dialect may have to do a batch in one statement, with arrays as arguments: the DB is then a Batcher.
+	claimSet, next, claimEnd, insertSet, checkSet, settleSet, extendSet *Query
 }
 
 // Lists of arguments that several queries have.
@@ -148,9 +157,31 @@ func (q *queries) bodies() []binding {
 	}
 }
 
+// optional are the queries that a dialect may lack: all of a group or none.
+func (q *queries) optional() [][]binding {
+	return [][]binding{{
+		{&q.lockLive, "lock_live", "queue, id"},
+		{&q.lockFinished, "lock_finished", "queue, id"},
+		{&q.lockQueue, "lock_queue", "queue"},
+		{&q.lockRevision, "lock_revision", ""},
+		{&q.checkNew, "check_new", "queue, id, dedup_key, now"},
+		{&q.rows, "rows", ""},
+		{&q.version, "version", ""},
+		{&q.raiseVersion, "raise_version", "value"},
+	}, {
+		{&q.claimSet, "claim_set", "queue, limit, now, horizon, until, owner, epoch"},
+		{&q.next, "next", "queue"},
+		{&q.claimEnd, "claim_end", ""},
+		{&q.insertSet, "insert_set", "record, now"},
+		{&q.checkSet, "check_set", "queue, id, dedup_key, now"},
+		{&q.settleSet, "settle_set", "place, queue, id, version, state, at, purge_at, uncount, attempted, line, error, now"},
+		{&q.extendSet, "extend_set", "place, queue, id, version, now, until"},
+	}}
+}
+
 // load reads the dialect's queries and checks that they are what the package asks for.
 func (d *Dialect) load() (*queries, error) {
-	set, err := loadQueries(d.Queries, d.Placeholders)
+	set, err := loadQueries(d.Queries, d.Placeholders, d.Fragments)
 	if err != nil {
 		return nil, fmt.Errorf("read queries: %w", err)
 	}
@@ -158,6 +189,11 @@ func (d *Dialect) load() (*queries, error) {
 	table := q.table()
 	if d.Inline >= 0 {
 		table = append(table, q.bodies()...)
+	}
+	for _, group := range q.optional() {
+		if set[group[0].name] != nil {
+			table = append(table, group...)
+		}
 	}
 	if err := set.bind(table); err != nil {
 		return nil, fmt.Errorf("read queries: %w", err)
@@ -167,7 +203,7 @@ func (d *Dialect) load() (*queries, error) {
 
 // Statements returns every query of the dialect in the order of their names, for tests that look at the database's plans.
 func (d *Dialect) Statements() ([]*Query, error) {
-	set, err := loadQueries(d.Queries, d.Placeholders)
+	set, err := loadQueries(d.Queries, d.Placeholders, d.Fragments)
 	if err != nil {
 		return nil, err
 	}

@@ -71,10 +71,14 @@ func (d docs) change(ctx context.Context, what, name string, bytes int, f func(w
 	err := d.s.write(ctx, what, time.Time{}, Load{Rows: 1, Bytes: bytes}, func(w *work) error {
 		var stored, revision int64
 		var body []byte
-		if _, err := w.first(w.q.docGet, []any{&stored, &body}, name); err != nil {
+		read := w.q.revision
+		if w.q.lockRevision != nil { // one writer at a time
+			read = w.q.lockRevision
+		}
+		if _, err := w.first(read, []any{&revision}); err != nil {
 			return err
 		}
-		if _, err := w.first(w.q.revision, []any{&revision}); err != nil {
+		if _, err := w.first(w.q.docGet, []any{&stored, &body}, name); err != nil {
 			return err
 		}
 		var err error

@@ -18,6 +18,9 @@ func (s *Store) Extend(ctx context.Context, now time.Time, tokens []store.Token,
 		})
 		return held, err
 	}
+	if s.batcher != nil && len(tokens) > 0 {
+		return s.extendSet(ctx, now, tokens, until)
+	}
 	err := s.write(ctx, "extend", now, Load{Rows: len(tokens)}, func(w *work) error {
 		clear(held)
 		return w.extend(tokens, ceil(until), held)

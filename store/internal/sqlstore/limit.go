@@ -17,6 +17,11 @@ type limits struct {
 // limits returns how many messages the queue's concurrency and rate allow now.
 func (w *work) limits(qc *store.QueueClaim) (limits, error) {
 	l := limits{slots: math.MaxInt}
+	if w.q.lockQueue != nil && (qc.Concurrency > 0 || qc.Rate.Every > 0) { // one claim of the queue at a time
+		if err := w.query(w.q.lockQueue, func(Row) error { return nil }, qc.Queue); err != nil {
+			return l, err
+		}
+	}
 	if qc.Concurrency > 0 {
 		var leases int64
 		if _, err := w.first(w.q.countLeases, []any{&leases}, qc.Queue, w.now); err != nil {

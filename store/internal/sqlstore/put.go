@@ -3,6 +3,7 @@ package sqlstore
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/belfryhq/belfry/store"
@@ -14,9 +15,22 @@ func (s *Store) Put(ctx context.Context, now time.Time, messages []store.Message
 	if err != nil {
 		return nil, err
 	}
-	if err := s.write(ctx, "put", now, p.load, p.run); err != nil {
+	run, merge := p, func() {}
+	if s.batcher != nil && p.quick() {
+		left, err := s.putSet(ctx, now, p)
+		if err != nil {
+			return nil, err
+		}
+		p.errs, p.existing = make([]error, len(p.records)), make([]*record, len(p.records))
+		if len(left) == 0 {
+			return p.results()
+		}
+		run, merge = p.part(left)
+	}
+	if err := s.write(ctx, "put", now, run.load, run.run); err != nil {
 		return nil, err
 	}
+	merge()
 	return p.results()
 }
 
@@ -93,10 +107,12 @@ func (p *put) plain(w *work, from, to int) error {
 	var columns [recordWidth + 1]any
 	stored := make([]*record, 0, to-from)
 	var refused []int
+	if err := w.number(p.records[from:to]); err != nil {
+		return err
+	}
 	err := w.execEach(w.q.insertNew, to-from, func(i int) []any {
 		r := p.records[from+i]
-		p.stamp(w, r, w.nextVersion())
-		r.n = r.version
+		p.stamp(w, r, r.version)
 		pointers := r.pointers()
 		copy(columns[:], pointers[:])
 		columns[recordWidth] = w.now
@@ -111,6 +127,9 @@ func (p *put) plain(w *work, from, to int) error {
 	if err != nil {
 		return err
 	}
+	if err := w.checkStored(stored); err != nil {
+		return err
+	}
 	if err := w.insertBodies(stored); err != nil {
 		return err
 	}
@@ -120,6 +139,22 @@ func (p *put) plain(w *work, from, to int) error {
 		}
 	}
 	return nil
+}
+
+// ErrAgain is what a transaction ends with that must run again, because another one was faster.
+var ErrAgain = errors.New("another transaction was faster")
+
+// checkStored makes the transaction run again when what was stored has an id or a dedup key that a message has which was
+// finished while the insert waited for it.
+func (w *work) checkStored(stored []*record) error {
+	if w.q.checkNew == nil {
+		return nil
+	}
+	args := func(i int) []any {
+		r := stored[i]
+		return []any{&r.queue, &r.id, &r.dedupKey, &w.now}
+	}
+	return w.queryEach(w.q.checkNew, len(stored), args, func(int, Row) error { return ErrAgain })
 }
 
 // stamp writes what a put owns into the record.
@@ -137,7 +172,7 @@ func (p *put) explain(w *work, i int) error {
 	if err != nil {
 		return err
 	}
-	if old != nil && old.n < r.n {
+	if old != nil && !p.storedAfter(i, old.n) {
 		return p.refuse(i, store.ErrExists, old)
 	}
 	holder, err := w.holder(r.queue, r.dedupKey, r.id)
@@ -148,6 +183,11 @@ func (p *put) explain(w *work, i int) error {
 		return errors.New("a message was refused for no reason")
 	}
 	return p.refuse(i, store.ErrDuplicate, holder)
+}
+
+// storedAfter reports whether a row is that of a later message of the batch; a trace has none.
+func (p *put) storedAfter(i int, n int64) bool {
+	return n != 0 && slices.ContainsFunc(p.records[i+1:], func(r *record) bool { return r.n == n })
 }
 
 // findAny returns what has the id: a message, a trace (with the state zero) or nil.
@@ -197,14 +237,20 @@ func (p *put) one(w *work, i int) error {
 			return p.refuse(i, store.ErrDuplicate, holder)
 		}
 	}
-	p.stamp(w, r, w.nextVersion())
+	if err := w.number(p.records[i : i+1]); err != nil {
+		return err
+	}
+	p.stamp(w, r, r.version)
 	if old != nil {
-		r.version = max(r.version, old.version+1)
+		if version := old.version + 1; version > r.version {
+			if r.version = version; w.q.rows == nil {
+				r.n = version
+			}
+		}
 		if err := w.clear(old); err != nil {
 			return err
 		}
 	}
-	r.n = r.version
 	return p.accept(w, i, old)
 }
 

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"regexp"
 	"slices"
 	"strconv"
@@ -14,8 +15,7 @@ import (
 type Query struct {
 	Name string
 	SQL  string // with the driver's placeholders
-	// Order tells, for each placeholder of a driver that cannot number them, which argument it stands for; nil
-	// where placeholders are numbered.
+	// Order tells, for each placeholder, which argument it stands for; nil where they have the arguments' numbers.
 	Order []int
 
 	params []string // the arguments' names, in the order in which they are passed
@@ -31,7 +31,7 @@ const (
 	Questions       Placeholders = "?"  // in the order in which they stand: MySQL
 )
 
-// placeholder returns the text for the argument.
+// placeholder returns the text for the argument with the number, from zero on.
 func (p Placeholders) placeholder(argument int) string {
 	if p == Questions {
 		return "?"
@@ -68,12 +68,13 @@ type section struct {
 }
 
 // loadQueries reads every .sql file, in the order of their names.
-func loadQueries(files fs.FS, style Placeholders) (querySet, error) {
+func loadQueries(files fs.FS, style Placeholders, given map[string]string) (querySet, error) {
 	names, err := fs.Glob(files, "*.sql")
 	if err != nil {
 		return nil, err
 	}
 	set, fragments := querySet{}, map[string]string{}
+	maps.Copy(fragments, given)
 	for _, name := range names {
 		text, err := fs.ReadFile(files, name)
 		if err != nil {
@@ -182,10 +183,15 @@ func (q *Query) number(sql string, style Placeholders) (string, error) {
 			return name
 		}
 		used[name[1:]] = true
-		if style == Questions {
+		if style == QuestionNumbers {
+			return style.placeholder(i)
+		}
+		at := slices.Index(q.Order, i)
+		if at < 0 || style == Questions {
+			at = len(q.Order)
 			q.Order = append(q.Order, i)
 		}
-		return style.placeholder(i)
+		return style.placeholder(at)
 	})
 	for _, name := range q.params {
 		if unknown == nil && !used[name] && !slices.Contains(recordColumns, name) {

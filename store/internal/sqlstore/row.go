@@ -8,10 +8,15 @@ func (r *record) columns(n int) []any {
 	return p[:n]
 }
 
-// find returns the message under a key, live or finished, with all it has, or nil.
+// find returns the message under a key, live or finished, with all it has, or nil. In a write it is locked where there are
+// several writers: one that moves between the tables while this waits for it is found by the second look.
 func (w *work) find(queue, id string) (*record, error) {
+	looks := []*Query{w.q.findLive, w.q.findFinished}
+	if w.writes && w.q.lockLive != nil {
+		looks = []*Query{w.q.lockLive, w.q.lockFinished, w.q.lockLive}
+	}
 	r := &record{}
-	for _, q := range []*Query{w.q.findLive, w.q.findFinished} {
+	for _, q := range looks {
 		found, err := w.first(q, r.columns(recordWidth), queue, id)
 		if err != nil {
 			return nil, err

@@ -20,9 +20,22 @@ func (s *Store) Settle(ctx context.Context, now time.Time, settlements []store.S
 			b.load.Bytes += f.load.Bytes
 		}
 	}
-	if err := s.write(ctx, "settle", now, b.load, b.run); err != nil {
+	run, merge := b, func() {}
+	if s.batcher != nil && b.quick() {
+		left, err := s.settleSet(ctx, now, b)
+		if err != nil {
+			return nil, err
+		}
+		b.errs = make([]error, len(b.items))
+		if len(left) == 0 {
+			return b.errs, nil
+		}
+		run, merge = b.part(left)
+	}
+	if err := s.write(ctx, "settle", now, run.load, run.run); err != nil {
 		return nil, err
 	}
+	merge()
 	return b.errs, nil
 }
 

@@ -3,6 +3,8 @@ package sqlstore
 import (
 	"context"
 	"fmt"
+	"slices"
+	"sync/atomic"
 	"time"
 
 	"github.com/belfryhq/belfry/store"
@@ -12,10 +14,13 @@ import (
 // embeds it.
 type Store struct {
 	db       DB
+	batcher  Batcher // nil: everything goes the general way
 	q        *queries
 	inline   int
 	take     Taker
 	versions Versions
+	rows     rows
+	marked   atomic.Int64            // the high-water mark of versions that is stored for sure
 	wake     func([]store.QueueHint) // nil: nobody listens
 }
 
@@ -28,7 +33,11 @@ func New(db DB, d Dialect) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Store{db: db, q: q, inline: d.Inline, take: d.Take}, nil
+	s := &Store{db: db, q: q, inline: d.Inline, take: d.Take}
+	if q.claimSet != nil {
+		s.batcher = db.(Batcher)
+	}
+	return s, nil
 }
 
 // Versions returns what gives versions to messages, so that a database's store can keep it from going back.
@@ -42,6 +51,8 @@ type work struct {
 	now  int64 // floored
 	time time.Time
 
+	writes bool // in a transaction that writes
+
 	opened []store.QueueHint // queues in which a gate may have opened
 }
 
@@ -49,7 +60,7 @@ type work struct {
 func (s *Store) write(ctx context.Context, what string, now time.Time, load Load, f func(*work) error) error {
 	var opened []store.QueueHint
 	err := s.db.Write(ctx, load, func(ctx context.Context, c Conn) error {
-		w := &work{Store: s, ctx: ctx, conn: c, now: floor(now), time: now}
+		w := &work{Store: s, ctx: ctx, conn: c, now: floor(now), time: now, writes: true}
 		err := f(w)
 		opened = w.opened
 		return err
@@ -92,6 +103,39 @@ func (w *work) queryEach(q *Query, n int, args func(i int) []any, row func(i int
 
 func (w *work) first(q *Query, dest []any, args ...any) (bool, error) {
 	return first(w.ctx, w.conn, q, dest, args...)
+}
+
+// number gives new records their first versions and names of their rows.
+func (w *work) number(records []*record) error {
+	err := w.numberBy(records, func() (first int64, err error) {
+		_, err = w.first(w.q.rows, []any{&first})
+		return first, err
+	})
+	if value, raise := w.newMark(); raise && err == nil {
+		_, err = w.exec(w.q.raiseVersion, value)
+	}
+	return err
+}
+
+// numberBy does that with names from more, which gives the first of a block of names.
+func (w *work) numberBy(records []*record, more func() (int64, error)) error {
+	for _, r := range records {
+		r.version = w.nextVersion()
+		r.n = r.version
+	}
+	if w.q.rows == nil {
+		return nil
+	}
+	for part := range slices.Chunk(records, rowBlock) {
+		first, err := w.rows.take(len(part), more)
+		if err != nil {
+			return err
+		}
+		for i, r := range part {
+			r.n = first + int64(i)
+		}
+	}
+	return nil
 }
 
 // nextVersion returns the first version of a message that is new under its id.

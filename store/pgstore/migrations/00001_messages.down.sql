@@ -1,0 +1,9 @@
+DROP VIEW {t}overview;
+DROP SEQUENCE {t}rows;
+DROP TABLE {t}counters;
+DROP TABLE {t}docs;
+DROP TABLE {t}rates;
+DROP TABLE {t}gates;
+DROP TABLE {t}traces;
+DROP TABLE {t}finished;
+DROP TABLE {t}messages;
