@@ -24,7 +24,7 @@ type script struct {
 type scripts struct {
 	put, claim, settle, extend, replace, forfeit   *script
 	get, holder, fetch, list, next, overdue, purge *script
-	docPut, docList                                *script
+	sizes, docPut, docList                         *script
 }
 
 // loadScripts puts the scripts together from their files.
@@ -43,6 +43,7 @@ func loadScripts() *scripts {
 		next:    newScript("next"),
 		overdue: newScript("overdue"),
 		purge:   newScript("purge", "lib"),
+		sizes:   newScript("sizes"),
 		docPut:  newScript("doc_put"),
 		docList: newScript("doc_list"),
 	}

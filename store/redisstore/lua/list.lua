@@ -52,12 +52,6 @@ local function size()
   return n
 end
 
-if count and #states > 0 and kind == '' and parent == '' and group == '' then
-  if not ranged then
-    return { 1, size() }
-  end
-end
-
 -- Whatever needs the indexes by CreatedAt and FireAt needs all of the journal in them.
 if not enter(q, 64) then
   return { 2 }
