@@ -161,14 +161,22 @@ local function enter(q, elements)
   if n == 0 then
     return true
   end
-  local created, fire = {}, {}
+  local created, fire, texts = {}, {}, {}
+  local function text_of(instant) -- once for each: making texts of numbers is slow
+    local known = texts[instant]
+    if not known then
+      known = string.format('%.0f', instant)
+      texts[instant] = known
+    end
+    return known
+  end
   for i = 1, #ids, STEP do
     local heads = call('HMGET', q.at .. 'h', unpack(ids, i, math.min(i + STEP - 1, #ids)))
     for j = 1, #heads do
       local h, id = heads[j], ids[i + j - 1]
       if h and byte(h, 22) > 0 then
-        local k = #fire + 2
-        fire[k - 1], created[k - 1] = unpick('<dd', h, 89 + byte(h, 48))
+        local k, fires, creates = #fire + 2, unpick('<dd', h, 89 + byte(h, 48))
+        fire[k - 1], created[k - 1] = text_of(fires), text_of(creates)
         fire[k], created[k] = id, id
       end
     end
@@ -178,14 +186,14 @@ local function enter(q, elements)
   return n == #found and n < elements
 end
 
--- note_new enters new messages in the journal.
+-- note_new enters new messages in the journal. It is kept shorter than some hundred thousand ids.
 local function note_new(q)
   local length = 0
   for i = 1, #q.new, 500 do
     length = call('RPUSH', q.at .. 'j', table.concat(q.new, '\0', i, math.min(i + 499, #q.new)))
   end
-  if length > 256 then
-    enter(q, 16)
+  if length > (#q.new < 100 and 2048 or 256) then
+    enter(q, 64)
   end
 end
 
