@@ -1,4 +1,4 @@
--- Leases messages (store.Line.Claim). After lib.lua and less.lua.
+-- Leases messages (store.Line.Claim). After lib.lua, message.lua and less.lua.
 --
 -- ARGV: now; now in microseconds; the end of what is ahead, at least now; the lease's end; the incarnation as eight
 -- bytes; the owner; how many bytes of messages are enough; how many addresses, then queue and id of each; then for each
@@ -25,7 +25,7 @@ local messages, keyed, bytes = {}, {}, 0
 local function lease(q, ids, priorities, first, out)
   local last = math.min(first + 99, #ids)
   local bodies, heads = call('HMGET', q.at .. 'b', unpack(ids, first, last)), q.heads
-  local set, leased, visible, priority, z = list(q.set, 'h'), list(q.join, 'l'), nil, nil, 0
+  local set, leased, visible, priority, z = list(q, 'HSET', 'h'), list(q, 'SADD', 'l'), nil, nil, 0
   local s, l, n = #set, #leased, #out
   for i = first, last do
     local id, body = ids[i], bodies[i - first + 1]
@@ -35,7 +35,7 @@ local function lease(q, ids, priorities, first, out)
     heads[id] = h
     if priorities[i] ~= priority then
       priority = priorities[i]
-      visible = list(q.add, 'z' .. priority)
+      visible = list(q, 'ZADD', 'z' .. priority)
       z = #visible
     end
     s, l, z, n = s + 2, l + 1, z + 2, n + 3
@@ -137,6 +137,9 @@ local function live_leases(q)
   return n
 end
 
+if ARGV[8] ~= '0' then
+  whole()
+end
 local at = 9 + 2 * tonumber(ARGV[8])
 for i = 9, at - 1, 2 do
   local q, id = queue(ARGV[i]), ARGV[i + 1]

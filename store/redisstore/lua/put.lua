@@ -1,4 +1,4 @@
--- Accepts messages (store.Line.Put). After lib.lua and accept.lua.
+-- Accepts messages (store.Line.Put). After lib.lua, message.lua and accept.lua.
 --
 -- ARGV: now; now in microseconds; mode: 1 Overwrite, 2 Atomic, 4 only look whether an atomic batch would be stored;
 -- "1" if the names of the queues have just been registered, else "0"; then runs of messages of one queue and priority:
@@ -62,6 +62,7 @@ end
 
 -- foresee tells which message of an atomic batch would be refused, and why. It writes nothing.
 local function foresee()
+  accepting()
   local stored, holders = {}, {}
   return each(function(q, m)
     local id, new = m[1], decode(m[2])
@@ -119,8 +120,9 @@ local function store_run(q, priority, from, count)
   local v = first_version(q, micros)
   common = common or v
   local version = pack('<d', v)
-  local set_h, set_b, visible, new = list(q.set, 'h'), list(q.set, 'b'), list(q.add, 'z' .. priority), q.new
+  local set_h, set_b, visible, new = list(q, 'HSET', 'h'), list(q, 'HSET', 'b'), list(q, 'ZADD', 'z' .. priority), q.new or {}
   local n, z = #set_h, #visible
+  q.new = new
   for i = from, from + 5 * count - 1, 5 do
     local id = ARGV[i]
     if ARGV[i + 4] ~= '' or heads[id] or dirty[id] then
@@ -154,6 +156,9 @@ for i = 1, #runs do
     came(q, run[2])
   end
   from, rest = from + 5 * plain, rest - plain
+  if rest > 0 then
+    accepting()
+  end
   while rest > 0 do
     local result = accept(q, now, micros, overwrite, message(from))
     if result ~= common then
