@@ -103,7 +103,10 @@ func (e *engine) inspect(ctx context.Context, c *serveCommand, values config.Val
 		return err
 	}
 	e.logger.Info("store opened", "store", e.info.Name, "version", e.info.Version, "schema", e.info.Schema,
-		"durability", e.info.Durability.String())
+		"durability", e.info.Durability.String(), "settings", e.info.Details)
+	if warning := e.info.Details["warning"]; warning != "" {
+		e.logger.Warn("messages are in danger", "store", e.info.Name, "warning", warning)
+	}
 	if c.Durability == config.DurabilityStrict && e.info.Durability != store.Strict {
 		return values.Wrong("durability", string(c.Durability), "the %s store is %s: %s", e.info.Name, e.info.Durability, weakness(&e.info))
 	}

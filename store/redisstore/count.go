@@ -30,7 +30,10 @@ func (s *Store) count(ctx context.Context, query *store.Query) (int64, error) {
 	if f.fireMin != unset || f.fireMax != unset {
 		o.by = store.ByFireAt
 	}
-	names, err := s.selected(ctx, query)
+	if f.byStateAlone() {
+		return s.countStates(ctx, query, &f)
+	}
+	names, err := s.selected(ctx, query, &f)
 	if err != nil {
 		return 0, err
 	}
@@ -70,4 +73,18 @@ func (s *Store) countAll(ctx context.Context, streams []*stream, o sorter, f *fi
 		streams = slices.DeleteFunc(streams, func(st *stream) bool { return st.done })
 	}
 	return total, nil
+}
+
+// countStates counts by queue and state.
+func (s *Store) countStates(ctx context.Context, query *store.Query, f *filter) (int64, error) {
+	names := []string{query.Queue}
+	if query.Queue == "" {
+		var err error
+		if names, err = s.names(ctx, query.Prefix, ""); err != nil {
+			return 0, err
+		}
+	}
+	var total int64
+	err := s.sizes(ctx, names, f, func(_ string, n int64) { total += n })
+	return total, err
 }

@@ -38,6 +38,11 @@ func (f *filter) admits(m *store.Message) bool {
 		(f.kind == "" || m.Kind == f.kind) && (f.parent == "" || m.Parent == f.parent) && (f.group == "" || m.Group == f.group)
 }
 
+// byStateAlone reports whether nothing but the state of a message matters.
+func (f *filter) byStateAlone() bool {
+	return f.kind == "" && f.parent == "" && f.group == "" && f.fireMin == unset && f.fireMax == unset
+}
+
 // args are what list.lua takes of the conditions.
 func (f *filter) args() []any {
 	bound := func(ms int64) any {

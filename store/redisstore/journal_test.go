@@ -16,11 +16,11 @@ func TestTheJournalOfNewMessagesIsBounded(t *testing.T) {
 	url := testserver.Redis(t)
 	s, raw := openURL(t, url, redisstore.Settings{}), rawClient(t, url)
 	_, prefix, _ := strings.Cut(url, "prefix=")
-	const calls = 600
+	const calls = 2500
 	for i := range calls {
 		mustPut(t, s, start, message("q", fmt.Sprintf("m%04d", i), start))
 	}
-	if n := raw.LLen(t.Context(), prefix+"{:q}:j").Val(); n == 0 || n > 257 {
+	if n := raw.LLen(t.Context(), prefix+"{:q}:j").Val(); n == 0 || n > 2048 {
 		t.Errorf("the journal has %d entries", n)
 	}
 	for _, m := range claimed(t, s, start, "q", 100) {
@@ -79,7 +79,10 @@ func TestAnEmptiedQueueLeavesNoMessagesBehind(t *testing.T) {
 		t.Fatalf("Purge removes %d traces, %v", n, err)
 	}
 	keys, err := raw.Keys(t.Context(), prefix+"{:q}*").Result()
-	if err != nil || len(keys) != 1 || keys[0] != prefix+"{:q}:m" {
+	if err != nil || len(keys) != 1 || keys[0] != prefix+"{:q}:h" {
 		t.Errorf("left are %q, %v", keys, err)
+	}
+	if fields := raw.HKeys(t.Context(), prefix+"{:q}:h").Val(); len(fields) != 2 {
+		t.Errorf("left are the fields %q", fields)
 	}
 }

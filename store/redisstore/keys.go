@@ -8,7 +8,7 @@ import (
 
 // All names of keys are made here. With the prefix p and a queue whose encoded name is t:
 //
-//	p{t}:h         hash     id → head, of every message and trace (head.go)
+//	p{t}:h         hash     id → head, of every message and trace (head.go), and a few fields of the queue (lib.lua)
 //	p{t}:b         hash     id → body, of live messages (body.go)
 //	p{t}:a         hash     id → history, of live messages that have one
 //	p{t}:k:ID      string   body and history of a finished message; expires by itself
@@ -22,7 +22,6 @@ import (
 //	p{t}:g, r      zset     group or parent, a zero byte, and id, in lexical order
 //	p{t}:d         hash     dedup key → ids
 //	p{t}:w, y      hash     id → ids of gates that wait for it; gate → ids it waits for
-//	p{t}:m         hash     r: the queue's name is registered; v: a version no message that is gone exceeded; t: the rate's instant
 //	p{names N}     zset     names of queues, in lexical order, for N from 0 to 15 by a hash of the name
 //	p{docs}:…      the docs
 //	p:wake         the channel of wake-ups

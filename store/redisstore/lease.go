@@ -48,24 +48,16 @@ func (s *Store) Forfeit(ctx context.Context, now time.Time, owner string, epoch 
 }
 
 func (s *Store) forfeit(ctx context.Context, now int64, owner string, epoch int64) (int, error) {
-	total := 0
-	for after, more := "", true; more; {
-		names, err := s.names(ctx, "", after, namesPage)
-		if err != nil {
-			return 0, err
-		}
-		calls, _, err := s.probe(ctx, s.scripts.forfeit, true, names, now, owner, epoch)
-		if err != nil {
-			return 0, err
-		}
-		for _, c := range calls {
-			total += int(asInt(c.reply))
-		}
-		if more = len(names) == namesPage; more {
-			after = names[len(names)-1]
-		}
+	names, err := s.names(ctx, "", "")
+	if err != nil {
+		return 0, err
 	}
-	return total, nil
+	total := 0
+	err = s.probe(ctx, names, probe{s.scripts.forfeit, []any{now, owner, epoch}, true}, func(answer any, _ []string) (bool, error) {
+		total += int(asInt(answer))
+		return true, nil
+	})
+	return total, err
 }
 
 // batch makes calls of a script that takes one element after another and answers each.

@@ -12,7 +12,6 @@ import (
 const (
 	defaultLimit = 100     // the length of a page that asks for none
 	maxKept      = 1 << 40 // more than any list keeps; it bounds sums of what callers ask for
-	namesPage    = 1000    // queues looked at in one round
 )
 
 // List returns a page: the places of its messages from the queues' indexes, merged, then the messages themselves. One that
@@ -47,7 +46,7 @@ func (s *Store) list(ctx context.Context, query *store.Query, o sorter, after *p
 	if f.states == "" {
 		return store.Page{}, nil
 	}
-	names, err := s.selected(ctx, query)
+	names, err := s.selected(ctx, query, &f)
 	if err != nil {
 		return store.Page{}, err
 	}

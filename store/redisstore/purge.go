@@ -59,33 +59,31 @@ func (s *Store) purge(ctx context.Context, now int64, limit int) (int, error) {
 
 // overdue returns the first of all queues that are over, at most limit.
 func (s *Store) overdue(ctx context.Context, now int64, limit int) ([]place, error) {
+	names, err := s.names(ctx, "", "")
+	if err != nil {
+		return nil, err
+	}
 	var first []place
-	for after, more := "", true; more; {
-		names, err := s.names(ctx, "", after, namesPage)
-		if err != nil {
-			return nil, err
-		}
-		calls, given, err := s.probe(ctx, s.scripts.overdue, false, names, now, limit)
-		if err != nil {
-			return nil, err
-		}
-		for i, c := range calls {
-			list := c.list()
-			for j := 0; j+2 < len(list); j += 3 {
-				at, err := parseInstant(asText(list[j+2]))
-				if err != nil {
-					return nil, err
-				}
-				first = append(first, place{at, asText(list[j+1]), given[i][asInt(list[j])-1]})
-			}
-		}
-		if more = len(names) == namesPage; more {
-			after = names[len(names)-1]
-		}
+	cut := func() {
 		slices.SortFunc(first, func(a, b place) int {
 			return cmp.Or(cmp.Compare(a.key, b.key), cmp.Compare(a.queue, b.queue), cmp.Compare(a.id, b.id))
 		})
 		first = first[:min(limit, len(first))]
 	}
-	return first, nil
+	err = s.probe(ctx, names, probe{s.scripts.overdue, []any{now, limit}, false}, func(answer any, queues []string) (bool, error) {
+		list := asList(answer)
+		for i := 0; i+2 < len(list); i += 3 {
+			at, err := parseInstant(asText(list[i+2]))
+			if err != nil {
+				return false, err
+			}
+			first = append(first, place{at, asText(list[i+1]), queues[asInt(list[i])-1]})
+		}
+		if len(first) > 2*limit {
+			cut()
+		}
+		return true, nil
+	})
+	cut()
+	return first, err
 }

@@ -29,34 +29,26 @@ func (s *Store) queues(ctx context.Context, window *store.Window) ([]store.Queue
 	if !window.Max.IsZero() {
 		greatest = floor(window.Max)
 	}
+	names, err := s.names(ctx, window.Prefix, window.After)
+	if err != nil {
+		return nil, err
+	}
 	var hints []store.QueueHint
-	for after, more := window.After, true; more; {
-		names, err := s.names(ctx, window.Prefix, after, namesPage)
-		if err != nil {
-			return nil, err
-		}
-		calls, given, err := s.probe(ctx, s.scripts.next, false, names, least, greatest)
-		if err != nil {
-			return nil, err
-		}
-		for i, c := range calls {
-			for j, at := range c.list() {
-				if asText(at) == "" {
-					continue
-				}
-				ms, err := parseInstant(asText(at))
-				if err != nil {
-					return nil, err
-				}
-				hints = append(hints, store.QueueHint{Queue: given[i][j], At: instant(ms)})
-				if len(hints) == window.Limit {
-					return hints, nil
-				}
+	err = s.probe(ctx, names, probe{s.scripts.next, []any{least, greatest}, false}, func(answer any, queues []string) (bool, error) {
+		for i, at := range asList(answer) {
+			if asText(at) == "" {
+				continue
+			}
+			ms, err := parseInstant(asText(at))
+			if err != nil {
+				return false, err
+			}
+			hints = append(hints, store.QueueHint{Queue: queues[i], At: instant(ms)})
+			if len(hints) == window.Limit {
+				return false, nil
 			}
 		}
-		if more = len(names) == namesPage; more {
-			after = names[len(names)-1]
-		}
-	}
-	return hints, nil
+		return true, nil
+	})
+	return hints, err
 }

@@ -3,7 +3,6 @@ package redisstore
 import (
 	"context"
 	"slices"
-	"strings"
 	"sync"
 )
 
@@ -62,16 +61,12 @@ func (s *Store) register(ctx context.Context, queues []string) (bool, error) {
 	return true, nil
 }
 
-// names returns names of queues in order: those that begin with the prefix and sort after `after`, at most limit
-// (zero: all).
-func (s *Store) names(ctx context.Context, prefix, after string, limit int) ([]string, error) {
+// names returns the names of queues in order: those that begin with the prefix and sort after `after`.
+func (s *Store) names(ctx context.Context, prefix, after string) ([]string, error) {
 	low, high := lexRange(prefix, after)
 	calls := make([]*call, shards)
 	for i := range calls {
 		calls[i] = &call{args: []any{"zrangebylex", s.keys.names(i), low, high}}
-		if limit > 0 {
-			calls[i].args = append(calls[i].args, "limit", 0, limit)
-		}
 	}
 	if err := s.run(ctx, calls...); err != nil {
 		return nil, err
@@ -83,9 +78,6 @@ func (s *Store) names(ctx context.Context, prefix, after string, limit int) ([]s
 		}
 	}
 	slices.Sort(names)
-	if limit > 0 && len(names) > limit {
-		names = names[:limit]
-	}
 	return names, nil
 }
 
@@ -98,28 +90,52 @@ func lexRange(prefix, after string) (low, high string) {
 	if prefix == "" && after == "" {
 		low = "-"
 	}
-	if end := strings.TrimRight(prefix, "\xff"); end != "" {
+	end := prefix
+	for end != "" && end[len(end)-1] == 255 { // nothing sorts after it within its place
+		end = end[:len(end)-1]
+	}
+	if end != "" {
 		high = "(" + end[:len(end)-1] + string([]byte{end[len(end)-1] + 1})
 	}
 	return low, high
 }
 
-// probe runs a read-only script over all queues of a page of names, as many in a call as the servers allow. It returns
-// the calls and the names that each was given.
-func (s *Store) probe(ctx context.Context, what *script, write bool, queues []string, args ...any) ([]*call, [][]string, error) {
+// namesPage is how many queues are looked at in one round.
+const namesPage = 5000
+
+// probe runs a script over queues, as many in a call as the servers allow, and reads the answer of each call, of which it
+// gives the queues too. It ends early when read says so.
+func (s *Store) probe(ctx context.Context, queues []string, p probe, read func(answer any, queues []string) (more bool, err error)) error {
 	size := 1
 	if s.cluster == nil {
 		size = 200
 	}
-	var calls []*call
-	var names [][]string
-	for some := range slices.Chunk(queues, size) {
-		var t targets
-		for _, q := range some {
-			t.number(s.keys, q)
+	for page := range slices.Chunk(queues, namesPage) {
+		var calls []*call
+		var names [][]string
+		for some := range slices.Chunk(page, size) {
+			var t targets
+			for _, q := range some {
+				t.number(s.keys, q)
+			}
+			calls = append(calls, &call{script: p.script, keys: t.keys, args: p.args, write: p.write})
+			names = append(names, some)
 		}
-		calls = append(calls, &call{script: what, keys: t.keys, args: args, write: write})
-		names = append(names, some)
+		if err := s.run(ctx, calls...); err != nil {
+			return err
+		}
+		for i, c := range calls {
+			if more, err := read(c.reply, names[i]); err != nil || !more {
+				return err
+			}
+		}
 	}
-	return calls, names, s.run(ctx, calls...)
+	return nil
+}
+
+// probe is what is run over queues.
+type probe struct {
+	script *script
+	args   []any
+	write  bool
 }

@@ -24,25 +24,26 @@ type script struct {
 type scripts struct {
 	put, claim, settle, extend, replace, forfeit   *script
 	get, holder, fetch, list, next, overdue, purge *script
-	docPut, docList                                *script
+	sizes, docPut, docList                         *script
 }
 
 // loadScripts puts the scripts together from their files.
 func loadScripts() *scripts {
 	return &scripts{
-		put:     newScript("put", "lib", "accept"),
-		claim:   newScript("claim", "lib", "less"),
-		settle:  newScript("settle", "lib", "accept"),
+		put:     newScript("put", "lib", "message", "accept"),
+		claim:   newScript("claim", "lib", "message", "less"),
+		settle:  newScript("settle", "lib", "message", "accept"),
 		extend:  newScript("extend", "lib"),
-		replace: newScript("replace", "lib"),
-		forfeit: newScript("forfeit", "lib"),
-		get:     newScript("get", "lib"),
-		holder:  newScript("holder", "lib"),
-		fetch:   newScript("fetch", "lib"),
-		list:    newScript("list", "lib", "less"),
+		replace: newScript("replace", "lib", "message"),
+		forfeit: newScript("forfeit", "lib", "message"),
+		get:     newScript("get", "lib", "message"),
+		holder:  newScript("holder", "lib", "message"),
+		fetch:   newScript("fetch", "lib", "message"),
+		list:    newScript("list", "lib", "message", "less"),
 		next:    newScript("next"),
 		overdue: newScript("overdue"),
-		purge:   newScript("purge", "lib"),
+		purge:   newScript("purge", "lib", "message"),
+		sizes:   newScript("sizes"),
 		docPut:  newScript("doc_put"),
 		docList: newScript("doc_list"),
 	}

@@ -102,10 +102,33 @@ func (s *Store) readAll(ctx context.Context, streams []*stream, o sorter, f *fil
 	return nil
 }
 
-// selected returns the queues that a query asks about.
-func (s *Store) selected(ctx context.Context, q *store.Query) ([]string, error) {
+// manyQueues is how many queues it takes before it pays to look which of them have anything.
+const manyQueues = 16
+
+// selected returns the queues that a query asks about, of many those alone that have something in a state it asks for.
+func (s *Store) selected(ctx context.Context, q *store.Query, f *filter) ([]string, error) {
 	if q.Queue != "" {
 		return []string{q.Queue}, nil
 	}
-	return s.names(ctx, q.Prefix, "", 0)
+	names, err := s.names(ctx, q.Prefix, "")
+	if err != nil || len(names) <= manyQueues {
+		return names, err
+	}
+	var some []string
+	err = s.sizes(ctx, names, f, func(queue string, n int64) {
+		if n > 0 {
+			some = append(some, queue)
+		}
+	})
+	return some, err
+}
+
+// sizes tells how many messages each queue has in the states that are asked for.
+func (s *Store) sizes(ctx context.Context, names []string, f *filter, tell func(queue string, n int64)) error {
+	return s.probe(ctx, names, probe{s.scripts.sizes, []any{f.states}, false}, func(answer any, queues []string) (bool, error) {
+		for i, n := range asList(answer) {
+			tell(queues[i], asInt(n))
+		}
+		return true, nil
+	})
 }

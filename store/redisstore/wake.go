@@ -94,22 +94,25 @@ func (s *Store) Listen(ctx context.Context, ready func(), heard func([]store.Que
 	}
 	s.exit()
 	defer sub.Close()
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
+	ctx, cancel := context.WithCancel(ctx)
 	ended := make(chan struct{})
-	defer func() { cancel(nil); <-ended }()
+	defer func() { cancel(); <-ended }()
 	go func() { // a read does not end with its context
 		defer close(ended)
 		select {
 		case <-s.closing:
-			cancel(store.ErrClosed)
 		case <-ctx.Done():
 		}
 		_ = sub.Close()
 	}()
 	err := s.listen(ctx, sub, ready, heard)
-	if cause := context.Cause(ctx); cause != nil {
-		return cause
+	select {
+	case <-s.closing:
+		return store.ErrClosed
+	default:
+	}
+	if ctx.Err() != nil {
+		return ctx.Err()
 	}
 	return fmt.Errorf("listen: %w", err)
 }

@@ -1,4 +1,4 @@
--- Leases messages (store.Line.Claim). After lib.lua and less.lua.
+-- Leases messages (store.Line.Claim). After lib.lua, message.lua and less.lua.
 --
 -- ARGV: now; now in microseconds; the end of what is ahead, at least now; the lease's end; the incarnation as eight
 -- bytes; the owner; how many bytes of messages are enough; how many addresses, then queue and id of each; then for each
@@ -15,6 +15,9 @@ local UNTIL = ARGV[4]
 -- What a claim makes of the middle of every head: state, stop mark, VisibleAt, UpdatedAt, incarnation, owner.
 local LEASE = pack('<BBddc8Bc0', LEASED, 0, lease_end, now, ARGV[5], #ARGV[6], ARGV[6])
 
+-- The field of the hash of heads that has the theoretical arrival time of the queue's rate, in microseconds.
+local ARRIVAL = '\0t'
+
 local messages, keyed, bytes = {}, {}, 0
 
 -- lease takes messages of a queue, at most a hundred of the ids from the first on, and appends id, head and body of each
@@ -22,7 +25,7 @@ local messages, keyed, bytes = {}, {}, 0
 local function lease(q, ids, priorities, first, out)
   local last = math.min(first + 99, #ids)
   local bodies, heads = call('HMGET', q.at .. 'b', unpack(ids, first, last)), q.heads
-  local set, leased, visible, priority, z = list(q.set, 'h'), list(q.join, 'l'), nil, nil, 0
+  local set, leased, visible, priority, z = list(q, 'HSET', 'h'), list(q, 'SADD', 'l'), nil, nil, 0
   local s, l, n = #set, #leased, #out
   for i = first, last do
     local id, body = ids[i], bodies[i - first + 1]
@@ -32,7 +35,7 @@ local function lease(q, ids, priorities, first, out)
     heads[id] = h
     if priorities[i] ~= priority then
       priority = priorities[i]
-      visible = list(q.add, 'z' .. priority)
+      visible = list(q, 'ZADD', 'z' .. priority)
       z = #visible
     end
     s, l, z, n = s + 2, l + 1, z + 2, n + 3
@@ -134,6 +137,9 @@ local function live_leases(q)
   return n
 end
 
+if ARGV[8] ~= '0' then
+  whole()
+end
 local at = 9 + 2 * tonumber(ARGV[8])
 for i = 9, at - 1, 2 do
   local q, id = queue(ARGV[i]), ARGV[i + 1]
@@ -157,7 +163,7 @@ for i = at, #ARGV, 5 do
     slots = math.min(slots, math.max(0, concurrency - live_leases(q)))
   end
   if every > 0 then
-    arrival = tonumber(call('HGET', q.at .. 'm', 't') or -NEVER)
+    arrival = tonumber(head(q, ARRIVAL) or -NEVER)
     local room = math.max(0, math.floor((micros + burst * every - math.max(micros, arrival)) / every))
     if room < slots then
       slots, by_rate = room, true
@@ -178,7 +184,8 @@ for i = at, #ARGV, 5 do
   end
   if every > 0 and taken > 0 then
     arrival = math.max(micros, arrival) + taken * every
-    call('HSET', q.at .. 'm', 't', arrival)
+    q.heads[ARRIVAL] = string.format('%.0f', arrival)
+    call('HSET', q.at .. 'h', ARRIVAL, q.heads[ARRIVAL])
   end
   local first, limited, free = next_of(q, lines), 0, 0
   if slots < limit and first <= now then

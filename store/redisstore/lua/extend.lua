@@ -8,7 +8,7 @@ local now, till = tonumber(ARGV[1]), ARGV[2]
 local END = till ~= '' and pack('<d', tonumber(till))
 local ids, held = {}, {}
 for i = 3, #ARGV, 3 do
-  push(ids, ARGV[i], ARGV[i + 1])
+  gather(ids, ARGV[i], ARGV[i + 1])
 end
 for number, theirs in pairs(ids) do
   load(queue(number), theirs)
@@ -24,8 +24,8 @@ for i = 3, #ARGV, 3 do
         touch(q, id)
         h = sub(h, 1, 23) .. END .. sub(h, 32)
         q.heads[id] = h
-        push2(q.set, 'h', id, h)
-        push2(q.add, line(priority), till, id)
+        push2(q, 'HSET', 'h', id, h)
+        push2(q, 'ZADD', line(priority), till, id)
       end
     end
   end

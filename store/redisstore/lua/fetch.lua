@@ -1,7 +1,8 @@
--- Reads messages of one queue for a page. After lib.lua.
+-- Reads messages of one queue for a page. After lib.lua and message.lua.
 --
 -- ARGV: "1" with payloads, else "0"; then ids. Returns head and body of each; both are empty where nothing is left.
 
+whole()
 local q, whole, ids, out = queue('1'), ARGV[1] == '1', {}, {}
 for i = 2, #ARGV do
   ids[#ids + 1] = ARGV[i]

@@ -1,9 +1,10 @@
--- Ends the leases of an owner's earlier incarnations (store.Line.Forfeit). After lib.lua.
+-- Ends the leases of an owner's earlier incarnations (store.Line.Forfeit). After lib.lua and message.lua.
 --
 -- ARGV: now; the owner; the incarnation before which leases end.
 --
 -- Returns how many there were.
 
+whole()
 local now, owner, epoch, n = tonumber(ARGV[1]), ARGV[2], tonumber(ARGV[3]), 0
 for i = 1, #KEYS / 2 do
   local q = queue(tostring(i))

@@ -1,7 +1,8 @@
--- Reads one message (store.Reader.Get). After lib.lua.
+-- Reads one message (store.Reader.Get). After lib.lua and message.lua.
 --
 -- ARGV: id. Returns {head, body, history}, or nothing.
 
+whole()
 local q, id = queue('1'), ARGV[1]
 local h = head(q, id)
 if not h then

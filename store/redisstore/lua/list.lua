@@ -1,4 +1,4 @@
--- Lists or counts messages of one queue, a stretch at a time (store.Reader.List and Count). After lib.lua and less.lua.
+-- Lists or counts messages of one queue, a stretch at a time (store.Reader.List and Count). After lib.lua, message.lua and less.lua.
 --
 -- A query that an index narrows to few messages (by parent, group, state or FireAt) reads all of those. Any other walks
 -- along the index of its order and looks at each message's head.
@@ -10,6 +10,7 @@
 -- Returns {2}: ask again, the journal was long; {1, rows}: all that matches, in no order; or {0, rows, key, id}: what matches in the next stretch, in order, and
 -- its last place, whose id is "" at the end. Rows are key and id of each; in a count their number.
 
+whole()
 local q, count, order, desc = queue('1'), ARGV[1] == '1', ARGV[2], ARGV[3] == '1'
 local from, from_key, from_id = tonumber(ARGV[4]), ARGV[5], ARGV[6]
 local want, few = tonumber(ARGV[7]), tonumber(ARGV[8])
@@ -52,14 +53,8 @@ local function size()
   return n
 end
 
-if count and #states > 0 and kind == '' and parent == '' and group == '' then
-  if not ranged then
-    return { 1, size() }
-  end
-end
-
 -- Whatever needs the indexes by CreatedAt and FireAt needs all of the journal in them.
-if not enter(q, 4) then
+if not enter(q, 64) then
   return { 2 }
 end
 if count and ranged and #states == 5 and kind == '' and parent == '' and group == '' then

@@ -1,12 +1,13 @@
--- Removes finished messages and traces whose time has come. After lib.lua.
+-- Removes finished messages and traces whose time has come. After lib.lua and message.lua.
 --
 -- ARGV: now; then queue and id of each, as overdue.lua told them.
 --
 -- Returns how many were removed; what has changed since is left.
 
+whole()
 local now, ids, n = tonumber(ARGV[1]), {}, 0
 for i = 2, #ARGV, 2 do
-  push(ids, ARGV[i], ARGV[i + 1])
+  gather(ids, ARGV[i], ARGV[i + 1])
 end
 for number, theirs in pairs(ids) do
   local q = queue(number)

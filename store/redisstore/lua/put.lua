@@ -1,4 +1,4 @@
--- Accepts messages (store.Line.Put). After lib.lua and accept.lua.
+-- Accepts messages (store.Line.Put). After lib.lua, message.lua and accept.lua.
 --
 -- ARGV: now; now in microseconds; mode: 1 Overwrite, 2 Atomic, 4 only look whether an atomic batch would be stored;
 -- "1" if the names of the queues have just been registered, else "0"; then runs of messages of one queue and priority:
@@ -23,22 +23,21 @@ while at <= #ARGV do
   at = at + 3 + 5 * run[4]
 end
 
+for i = 1, #runs do
+  local run = runs[i]
+  local ids = { REGISTERED, VERSION, LINE .. run[2] }
+  for j = 1, run[4] do
+    ids[j + 3] = ARGV[run[3] + 5 * j - 5]
+  end
+  load(run[1], ids)
+end
 for _, q in pairs(queues) do
-  local m = call('HMGET', q.at .. 'm', 'r', 'v')
-  q.known = tonumber(m[2] or 0)
-  if not m[1] then
+  if not q.heads[REGISTERED] then
     if not registered then
       return q.n
     end
     q.unregistered = true
   end
-end
-for i = 1, #runs do
-  local run, ids = runs[i], {}
-  for j = 1, run[4] do
-    ids[j] = ARGV[run[3] + 5 * j - 5]
-  end
-  load(run[1], ids)
 end
 
 -- message returns the arguments of a message as accept takes them.
@@ -63,6 +62,7 @@ end
 
 -- foresee tells which message of an atomic batch would be refused, and why. It writes nothing.
 local function foresee()
+  accepting()
   local stored, holders = {}, {}
   return each(function(q, m)
     local id, new = m[1], decode(m[2])
@@ -120,8 +120,9 @@ local function store_run(q, priority, from, count)
   local v = first_version(q, micros)
   common = common or v
   local version = pack('<d', v)
-  local set_h, set_b, visible, new = list(q.set, 'h'), list(q.set, 'b'), list(q.add, 'z' .. priority), q.new
+  local set_h, set_b, visible, new = list(q, 'HSET', 'h'), list(q, 'HSET', 'b'), list(q, 'ZADD', 'z' .. priority), q.new or {}
   local n, z = #set_h, #visible
+  q.new = new
   for i = from, from + 5 * count - 1, 5 do
     local id = ARGV[i]
     if ARGV[i + 4] ~= '' or heads[id] or dirty[id] then
@@ -155,6 +156,9 @@ for i = 1, #runs do
     came(q, run[2])
   end
   from, rest = from + 5 * plain, rest - plain
+  if rest > 0 then
+    accepting()
+  end
   while rest > 0 do
     local result = accept(q, now, micros, overwrite, message(from))
     if result ~= common then
@@ -167,7 +171,7 @@ for i = 1, #runs do
 end
 for _, q in pairs(queues) do
   if q.unregistered then
-    call('HSET', q.at .. 'm', 'r', 1)
+    call('HSET', q.at .. 'h', REGISTERED, 1)
   end
   flush(q)
 end

@@ -1,10 +1,11 @@
--- Changes messages from outside (store.Line.Replace). After lib.lua.
+-- Changes messages from outside (store.Line.Replace). After lib.lua and message.lua.
 --
 -- ARGV: now; then for each change: queue, id, mode (0 Swap, 1 Revoke, 2 Mark), version, head, body.
 --
 -- Returns {results, opened}: 0, MISSING, CONFLICT, INFLIGHT or DUPLICATE for each; queue and instant of each gate that
 -- opened.
 
+whole()
 local now = tonumber(ARGV[1])
 
 -- mark asks the holder of a live lease to stop. It changes nothing else, the version included.
@@ -58,7 +59,7 @@ end
 
 local ids, results = {}, {}
 for i = 2, #ARGV, 6 do
-  push(ids, ARGV[i], ARGV[i + 1])
+  gather(ids, ARGV[i], ARGV[i + 1])
 end
 for number, theirs in pairs(ids) do
   load(queue(number), theirs)

@@ -1,4 +1,4 @@
--- Ends leases (store.Line.Settle). After lib.lua and accept.lua.
+-- Ends leases (store.Line.Settle). After lib.lua, message.lua and accept.lua.
 --
 -- ARGV: now; now in microseconds; "1" to tell only what would become of them, else "0"; "1" if the names of the queues
 -- of follow-ups have just been registered, else "0"; then for each settlement: queue, id, version, the state it leads to,
@@ -82,24 +82,25 @@ end
 local ids, registers = {}, {}
 local i = 5
 while i <= #ARGV do
-  push(ids, ARGV[i], ARGV[i + 1])
+  gather(ids, ARGV[i], ARGV[i + 1])
   local follows = tonumber(ARGV[i + 5])
   i = i + 6
   for j = i, i + 5 * follows - 1, 5 do
     registers[queue(ARGV[j])] = true
-    push(ids, ARGV[j], ARGV[j + 1])
+    gather(ids, ARGV[j], ARGV[j + 1])
   end
   i = i + 5 * follows
 end
 for q in pairs(registers) do
-  if not registered and not call('HGET', q.at .. 'm', 'r') then
+  if not registered and not head(q, REGISTERED) then
     return q.n
   end
 end
 for q in pairs(registered and registers or {}) do
-  call('HSET', q.at .. 'm', 'r', 1)
+  call('HSET', q.at .. 'h', REGISTERED, 1)
 end
 for number, theirs in pairs(ids) do
+  gather(ids, number, VERSION)
   load(queue(number), theirs)
 end
 
@@ -109,6 +110,7 @@ local function apply(from)
   if detail == '' and not look and remove(q, id, version) then
     return 0
   end
+  accepting()
   local s = { version = version, state = state, at = UNSET, purge = UNSET, error = '', attempt = '', head = '', body = '' }
   if detail ~= '' then
     local release
@@ -127,6 +129,7 @@ while i <= #ARGV do
   i = i + 6
   for j = i, i + 5 * follows - 1, 5 do
     if results[n] == 0 and not look then
+      accepting()
       accept(queue(ARGV[j]), now, micros, false,
         { ARGV[j + 1], ARGV[j + 2], ARGV[j + 3], ARGV[j + 4] })
     end
