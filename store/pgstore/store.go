@@ -51,6 +51,9 @@ func Open(ctx context.Context, address string, settings Settings) (*Store, error
 	}
 	m := &Migrator{conf.ConnConfig, settings}
 	if err := m.ready(ctx); err != nil {
+		if code(err) == codeProtocol && !settings.Pooled {
+			return nil, fmt.Errorf("open PostgreSQL: %w: if a pooler such as PgBouncer is in between, say so by pooled=true", err)
+		}
 		return nil, fmt.Errorf("open PostgreSQL: %w", err)
 	}
 	pool, err := pgxpool.NewWithConfig(ctx, conf)
