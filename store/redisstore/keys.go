@@ -9,7 +9,7 @@ import (
 // All names of keys are made here. With the prefix p and a queue whose encoded name is t:
 //
 //	p{t}:h         hash     id → head, of every message and trace (head.go), and a few fields of the queue (lib.lua)
-//	p{t}:b         hash     id → body, of live messages (body.go)
+//	p{t}:b         hash     id → body, of live messages whose body does not follow the head (body.go)
 //	p{t}:a         hash     id → history, of live messages that have one
 //	p{t}:k:ID      string   body and history of a finished message; expires by itself
 //	p{t}:zPRIORITY zset     live messages of the priority by VisibleAt

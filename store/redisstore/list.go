@@ -172,10 +172,7 @@ func (s *Store) fetch(ctx context.Context, places []place, payloads bool, o sort
 			}
 			m := &all[i]
 			m.Queue, m.ID = places[i].queue, places[i].id
-			if _, err := readHead(asText(answer[2*j]), m); err != nil {
-				return nil, err
-			}
-			if err := readBody(asText(answer[2*j+1]), m); err != nil {
+			if _, err := readMessage(asText(answer[2*j]), asText(answer[2*j+1]), m); err != nil {
 				return nil, err
 			}
 			if !payloads {

@@ -166,8 +166,7 @@ func appendMessage(args []any, m *store.Message, now int64, visible bool) []any 
 		due = millis(m.FireAt)
 	}
 	history, kept := appendHistory(nil, m.History)
-	head := appendHead(make([]byte, 0, 200+len(m.LastError)), m, created, now, kept)
-	body := appendBody(make([]byte, 0, size(m)), m)
+	head, body := withBody(appendHead(make([]byte, 0, 250+min(size(m), smallBody)+len(m.LastError)), m, created, now, kept), m)
 	args = append(args, m.ID, head, body)
 	if visible {
 		args = append(args, due)
@@ -305,16 +304,13 @@ func refusal(answer []any, queue string) (store.PutResult, error) {
 		return result, nil
 	}
 	m := store.Message{Queue: queue, ID: asText(answer[1])}
-	if known, err := readHead(asText(answer[2]), &m); err != nil {
-		return result, err
-	} else if !known {
-		result.Existing = &store.Message{Queue: queue, ID: m.ID, State: store.Done}
-		return result, nil
-	}
-	if err := readBody(asText(answer[3]), &m); err != nil {
+	known, err := readMessage(asText(answer[2]), asText(answer[3]), &m)
+	if err != nil {
 		return result, err
 	}
-	m.Payload = nil
+	if m.Payload = nil; !known {
+		m = store.Message{Queue: queue, ID: m.ID, State: store.Done}
+	}
 	result.Existing = &m
 	return result, nil
 }
