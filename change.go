@@ -127,16 +127,23 @@ func (c *Client) change(ctx context.Context, key store.Key, mode store.ChangeMod
 
 // changed completes a message that was just swapped in, and wakes whom it concerns.
 func (c *Client) changed(m Message, now time.Time) Message {
+	m = swapped(m, now)
+	if m.State == Scheduled && m.Waits == 0 {
+		c.hint([]store.QueueHint{{Queue: m.Queue, At: m.DueAt}})
+	}
+	return m
+}
+
+// swapped completes a message that was just swapped in.
+func swapped(m Message, now time.Time) Message {
 	m.Version++
 	m.UpdatedAt = store.Floor(now)
 	m.Owner, m.Epoch, m.Stop = "", 0, false
-	if m.State == Scheduled {
-		if m.Waits == 0 {
-			m.VisibleAt = m.DueAt
-			c.hint([]store.QueueHint{{Queue: m.Queue, At: m.DueAt}})
-		}
-	} else {
+	switch {
+	case m.State != Scheduled:
 		m.VisibleAt = time.Time{}
+	case m.Waits == 0:
+		m.VisibleAt = m.DueAt
 	}
 	return m
 }

@@ -1,6 +1,7 @@
 package belfry
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"slices"
@@ -35,7 +36,7 @@ type Settings struct {
 	Annotate func(ctx context.Context, m *Message)
 	// StoreTimeout bounds each call to the store; zero: 30 seconds.
 	StoreTimeout time.Duration
-	// AcceptParallel is how many batches of accepts are written at once; zero: 1, the best for embedded stores.
+	// AcceptParallel is how many batches of accepts are written at once; zero: what serves the store best.
 	AcceptParallel int
 }
 
@@ -69,12 +70,20 @@ func New(s store.Store, settings Settings) *Client {
 		MaxItems: acceptBatch,
 		MaxBytes: acceptBytes,
 		Size:     messageSize,
-		InFlight: max(settings.AcceptParallel, 1),
+		InFlight: cmp.Or(settings.AcceptParallel, parallel(s)),
 		Timeout:  settings.StoreTimeout,
 	})
 	waker, _ := store.Power[store.Waker](s)
 	c.wakes = newWakes(waker, settings.Logger)
 	return c
+}
+
+// parallel returns how many writes at once serve a store best.
+func parallel(s store.Store) int {
+	if p, ok := store.Power[store.Paralleler](s); ok {
+		return max(p.Parallel(), 1)
+	}
+	return 1
 }
 
 const (
@@ -112,6 +121,19 @@ type Accepted struct {
 // ScheduleAll accepts many messages; each has its own result, in the order of the drafts. A draft that is not valid
 // fails the whole call before anything is stored, with an error that names its place.
 func (c *Client) ScheduleAll(ctx context.Context, drafts ...Draft) ([]Accepted, error) {
+	messages, err := c.finishAll(drafts)
+	if err != nil {
+		return nil, err
+	}
+	results, err := c.Put(ctx, messages, 0)
+	if err != nil {
+		return nil, err
+	}
+	return accepted(messages, results), nil
+}
+
+// finishAll turns drafts into messages.
+func (c *Client) finishAll(drafts []Draft) ([]Message, error) {
 	now := c.clock.Now()
 	messages := make([]Message, len(drafts))
 	for i := range drafts {
@@ -121,11 +143,7 @@ func (c *Client) ScheduleAll(ctx context.Context, drafts ...Draft) ([]Accepted, 
 		}
 		messages[i] = m
 	}
-	results, err := c.Put(ctx, messages, 0)
-	if err != nil {
-		return nil, err
-	}
-	return accepted(messages, results), nil
+	return messages, nil
 }
 
 // accepted joins messages and results.
@@ -170,14 +188,8 @@ func (c *Client) finish(d *Draft, now time.Time) (Message, error) {
 // needed; an empty ID becomes a UUIDv7, a zero State Scheduled, zero fields of Retry the client's; the Retention is taken
 // as it is. The elements of messages are completed in place. See store.Line.Put for modes and results.
 func (c *Client) Put(ctx context.Context, messages []Message, mode store.PutMode) ([]store.PutResult, error) {
-	now := c.clock.Now()
-	for i := range messages {
-		if err := c.prepare(ctx, &messages[i], now); err != nil {
-			return nil, atPlace(err, i, len(messages))
-		}
-	}
-	if len(messages) == 0 {
-		return nil, nil
+	if err := c.prepareAll(ctx, messages); err != nil || len(messages) == 0 {
+		return nil, err
 	}
 	results, err := c.put(ctx, messages, mode)
 	if err != nil {
@@ -185,6 +197,17 @@ func (c *Client) Put(ctx context.Context, messages []Message, mode store.PutMode
 	}
 	c.wake(messages, results)
 	return results, nil
+}
+
+// prepareAll completes messages and checks them.
+func (c *Client) prepareAll(ctx context.Context, messages []Message) error {
+	now := c.clock.Now()
+	for i := range messages {
+		if err := c.prepare(ctx, &messages[i], now); err != nil {
+			return atPlace(err, i, len(messages))
+		}
+	}
+	return nil
 }
 
 // put writes through the group commit where messages need nothing but to be stored, else directly.
@@ -212,19 +235,24 @@ func (c *Client) writeAccepts(ctx context.Context, messages []Message) ([]store.
 
 // wake tells workers, here and in other processes, what was accepted.
 func (c *Client) wake(messages []Message, results []store.PutResult) {
-	hints := make([]store.QueueHint, 0, 1)
+	c.hint(hints(messages, results))
+}
+
+// hints tells of the messages that were accepted and wait.
+func hints(messages []Message, results []store.PutResult) []store.QueueHint {
+	all := make([]store.QueueHint, 0, 1)
 	for i := range results {
 		m := &messages[i]
 		if results[i].Err != nil || m.State != Scheduled {
 			continue
 		}
-		if n := len(hints); n > 0 && hints[n-1].Queue == m.Queue {
-			hints[n-1].At = store.Earlier(hints[n-1].At, m.DueAt)
+		if n := len(all); n > 0 && all[n-1].Queue == m.Queue {
+			all[n-1].At = store.Earlier(all[n-1].At, m.DueAt)
 			continue
 		}
-		hints = append(hints, store.QueueHint{Queue: m.Queue, At: m.DueAt})
+		all = append(all, store.QueueHint{Queue: m.Queue, At: m.DueAt})
 	}
-	c.hint(hints)
+	return all
 }
 
 // hint passes hints on to the workers of this client and, where they are near, to other processes.

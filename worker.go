@@ -176,7 +176,7 @@ func (w *Worker) config(owner string, epoch int64) dispatch.Config {
 		Owner:    owner, Epoch: epoch,
 		Lease: s.Lease, Ahead: min(claimAhead, s.Lease/10), Safety: w.safety,
 		Grace: max(s.Grace, 0), Abandon: abandonAfter, StoreTimeout: w.client.settings.StoreTimeout,
-		LaneLimit: s.LaneConcurrency, Claimers: 1, SettleWrites: 1,
+		LaneLimit: s.LaneConcurrency, Claimers: parallel(w.client.store), SettleWrites: parallel(w.client.store),
 		ErrShutdown: ErrShutdown, ErrCanceled: ErrCanceled,
 	}
 }

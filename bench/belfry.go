@@ -10,6 +10,8 @@ import (
 	"github.com/belfryhq/belfry"
 	"github.com/belfryhq/belfry/store"
 	"github.com/belfryhq/belfry/store/memstore"
+	"github.com/belfryhq/belfry/store/pgstore"
+	"github.com/belfryhq/belfry/store/redisstore"
 	"github.com/belfryhq/belfry/store/sqlitestore"
 )
 
@@ -41,6 +43,30 @@ func openSQLite(b *bench) (system, error) {
 	o := newOnStore(s, func() { _ = os.RemoveAll(dir) })
 	o.path = path
 	return o, nil
+}
+
+func openPostgres(b *bench) (system, error) {
+	url, remove, err := b.freshPostgres()
+	if err != nil {
+		return nil, err
+	}
+	s, err := pgstore.Open(b.ctx, url, pgstore.Settings{})
+	if err != nil {
+		return nil, err
+	}
+	return newOnStore(s, remove), nil
+}
+
+func openRedis(b *bench) (system, error) {
+	url, remove, err := b.freshRedis()
+	if err != nil {
+		return nil, err
+	}
+	s, err := redisstore.Open(b.ctx, url, redisstore.Settings{})
+	if err != nil {
+		return nil, err
+	}
+	return newOnStore(s, remove), nil
 }
 
 const kind = "bench"

@@ -22,10 +22,12 @@ type system interface {
 
 // names are the systems that can be measured, by the database they need.
 var openers = map[string]func(*bench) (system, error){
-	"memory": openMemory,
-	"sqlite": openSQLite,
-	"river":  openRiver,
-	"asynq":  openAsynq,
+	"memory":   openMemory,
+	"sqlite":   openSQLite,
+	"postgres": openPostgres,
+	"redis":    openRedis,
+	"river":    openRiver,
+	"asynq":    openAsynq,
 }
 
 // open opens an empty system.

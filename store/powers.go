@@ -41,11 +41,22 @@ type Transactor interface {
 	InTx(tx any) (Writer, error)
 }
 
-// Writer is what can be done inside a caller's transaction; what it did takes effect when the transaction commits.
+// Writer is what can be done inside a caller's transaction; what it did takes effect when the transaction commits. It is
+// used by one goroutine at a time, as the transaction is. A call that fails leaves the transaction as it was before the
+// call wherever the database can do that.
 type Writer interface {
+	// Get returns one message, live or finished, as the transaction sees it, and keeps others from changing it until
+	// the transaction ends. Error: ErrNotFound.
+	Get(ctx context.Context, key Key) (Message, error)
 	Put(ctx context.Context, now time.Time, messages []Message, mode PutMode) ([]PutResult, error)
 	Replace(ctx context.Context, now time.Time, changes []Change) ([]error, error)
 	Wake(ctx context.Context, hints []QueueHint) error
+}
+
+// Paralleler tells how many writes of one kind (accepts, claims, settlements) at once serve the store best. Without it: one,
+// as for a store in the process.
+type Paralleler interface {
+	Parallel() int
 }
 
 // Clocker tells the database's own time. Without it, and where Claimed.StoreNow is zero, the local clock decides.

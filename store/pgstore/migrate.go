@@ -15,7 +15,6 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/stdlib"
 	"github.com/pressly/goose/v3"
-	"github.com/pressly/goose/v3/lock"
 )
 
 //go:embed migrations/*.sql
@@ -198,26 +197,29 @@ func (m *Migrator) ready(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	newest := known[len(known)-1].version
-	missing := false
-	for _, s := range known {
-		missing = missing || applied[s.version].IsZero()
+	if err := checkNewer(applied, known); err != nil {
+		return err
 	}
+	for _, s := range known {
+		if applied[s.version].IsZero() {
+			_, err := m.Up(ctx)
+			return err
+		}
+	}
+	return nil
+}
+
+// checkNewer returns ErrNewerSchema for tables with steps that this program does not know.
+func checkNewer(applied map[int64]time.Time, known []step) error {
+	newest := known[len(known)-1].version
 	for version := range applied {
 		if version > newest {
 			return fmt.Errorf("%w: they have version %d, this program knows them up to version %d: run the newer program, or let it take the tables back (migrate down)",
 				ErrNewerSchema, version, newest)
 		}
 	}
-	if !missing {
-		return nil
-	}
-	_, err = m.Up(ctx)
-	return err
+	return nil
 }
-
-// lockID is the advisory lock that migrations hold.
-const lockID = 5_887_940_537_704_921_959
 
 // with runs f with goose, while no other process does.
 func (m *Migrator) with(ctx context.Context, f func(*goose.Provider) error) error {
@@ -225,30 +227,78 @@ func (m *Migrator) with(ctx context.Context, f func(*goose.Provider) error) erro
 	if err != nil {
 		return err
 	}
+	db := stdlib.OpenDB(*m.conf)
+	defer db.Close()
+	return m.locked(ctx, db, func() error {
+		applied, err := m.applied(ctx, db)
+		if err != nil {
+			return err
+		}
+		if err := checkNewer(applied, known); err != nil {
+			return err
+		}
+		p, err := m.provider(db, known)
+		if err != nil {
+			return err
+		}
+		return f(p)
+	})
+}
+
+func (m *Migrator) provider(db *sql.DB, known []step) (*goose.Provider, error) {
 	var all []*goose.Migration
 	for _, s := range known {
 		all = append(all, goose.NewGoMigration(s.version, m.function(s.up), m.function(s.down)))
 	}
-	locker, err := lock.NewPostgresSessionLocker(lock.WithLockID(lockID), lock.WithLockTimeout(1, 60))
+	return goose.NewProvider(goose.DialectPostgres, db, nil, goose.WithGoMigrations(all...),
+		goose.WithTableName(m.versions()), goose.WithDisableGlobalRegistry(true))
+}
+
+const (
+	// queryPatience lets the transaction wait and take as long as it needs.
+	queryPatience = `SELECT set_config('statement_timeout', '0', true), set_config('lock_timeout', '0', true),
+		set_config('idle_in_transaction_session_timeout', '0', true)`
+	queryLock = "SELECT pg_advisory_xact_lock(hashtextextended($1, 588794053))"
+)
+
+// locked runs f while no other process changes the tables, in a schema that is there. The lock is a transaction's, not a
+// session's, since a pooler may give every transaction another session.
+func (m *Migrator) locked(ctx context.Context, db *sql.DB, f func() error) error {
+	tx, err := db.BeginTx(ctx, nil)
 	if err != nil {
 		return err
 	}
-	db := stdlib.OpenDB(*m.conf)
-	defer db.Close()
-	if _, err := db.ExecContext(ctx, "CREATE SCHEMA IF NOT EXISTS "+m.settings.Schema); err != nil {
+	defer tx.Rollback() // which gives up the lock; there is nothing else in it
+	if _, err := tx.ExecContext(ctx, queryPatience); err != nil {
+		return err
+	}
+	if _, err := tx.ExecContext(ctx, queryLock, m.versions()); err != nil {
+		return err
+	}
+	if err := m.makeSchema(ctx, db); err != nil {
 		return fmt.Errorf("create schema %s: %w", m.settings.Schema, err)
 	}
-	p, err := goose.NewProvider(goose.DialectPostgres, db, nil, goose.WithGoMigrations(all...), goose.WithSessionLocker(locker),
-		goose.WithTableName(m.versions()), goose.WithDisableGlobalRegistry(true))
-	if err != nil {
+	return f()
+}
+
+// makeSchema creates the schema where it is missing. It does not even ask to where it is there: that takes a right that few
+// programs have.
+func (m *Migrator) makeSchema(ctx context.Context, db *sql.DB) error {
+	var missing bool
+	err := db.QueryRowContext(ctx, "SELECT to_regnamespace($1) IS NULL", m.settings.Schema).Scan(&missing)
+	if err != nil || !missing {
 		return err
 	}
-	return f(p)
+	_, err = db.ExecContext(ctx, "CREATE SCHEMA IF NOT EXISTS "+m.settings.Schema)
+	return err
 }
 
 // function returns a text of SQL as a step of goose.
 func (m *Migrator) function(text string) *goose.GoFunc {
 	return &goose.GoFunc{RunTx: func(ctx context.Context, tx *sql.Tx) error {
+		if _, err := tx.ExecContext(ctx, queryPatience); err != nil {
+			return err
+		}
 		_, err := tx.ExecContext(ctx, m.named(text))
 		return err
 	}}

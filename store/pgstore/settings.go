@@ -15,7 +15,7 @@ import (
 // Settings are those of a Store. The zero value works.
 type Settings struct {
 	// Schema is the schema of the tables, which is created where it is missing; empty: public. Prefix is what their names
-	// begin with; empty: belfry_. Both consist of a to z, 0 to 9 and _, at most 32.
+	// begin with; empty: belfry_. Both consist of a to z, 0 to 9 and _, at most 32, and do not begin with a digit.
 	Schema, Prefix string
 	// Connections bounds the connections of the pool; zero: 16. One more listens for wake-ups.
 	Connections int
@@ -33,7 +33,7 @@ const (
 	defaultTimeout     = 30 * time.Second
 )
 
-var identifier = regexp.MustCompile(`^[a-z0-9_]{1,32}$`)
+var identifier = regexp.MustCompile(`^[a-z_][a-z0-9_]{0,31}$`)
 
 func (s Settings) withDefaults() (Settings, error) {
 	if s.Schema == "" {
@@ -44,7 +44,7 @@ func (s Settings) withDefaults() (Settings, error) {
 	}
 	for field, value := range map[string]string{"schema": s.Schema, "prefix": s.Prefix} {
 		if !identifier.MatchString(value) {
-			return s, fmt.Errorf("%s %.64q: use a to z, 0 to 9 and _, at most 32 of them", field, value)
+			return s, fmt.Errorf("%s %.64q: use a to z, 0 to 9 and _, at most 32 of them, not beginning with a digit", field, value)
 		}
 	}
 	if s.Connections == 0 {
@@ -99,7 +99,11 @@ func ParseURL(address string) (rest string, s Settings, err error) {
 func (s Settings) config(address string) (*pgxpool.Config, error) {
 	conf, err := pgxpool.ParseConfig(address)
 	if err != nil {
-		return nil, errors.New("it is not a URL of PostgreSQL: write it as postgres://user:password@host:5432/database")
+		why := errors.New("write it as postgres://user:password@host:5432/database")
+		if cause := errors.Unwrap(err); cause != nil {
+			why = cause // err itself quotes the URL
+		}
+		return nil, fmt.Errorf("it is not a URL of PostgreSQL: %w", why)
 	}
 	conf.MaxConns = int32(s.Connections)
 	conf.MinConns = 1

@@ -29,8 +29,9 @@ type Store struct {
 }
 
 var (
-	_ store.Store   = (*Store)(nil)
-	_ store.Clocker = (*Store)(nil)
+	_ store.Store      = (*Store)(nil)
+	_ store.Clocker    = (*Store)(nil)
+	_ store.Paralleler = (*Store)(nil)
 )
 
 // Open connects to the database that a URL names, see ParseURL, and brings its tables up to date. Settings that are not zero
@@ -134,6 +135,9 @@ func (s *Store) Ping(ctx context.Context) error {
 	}
 	return nil
 }
+
+// Parallel returns how many writes of one kind keep the server busy without waiting for each other's commits.
+func (s *Store) Parallel() int { return max(1, min(4, s.settings.Connections/3)) }
 
 // Now returns the server's clock.
 func (s *Store) Now(ctx context.Context) (time.Time, error) {

@@ -12,6 +12,11 @@ import (
 	"github.com/belfryhq/belfry/store"
 )
 
+var (
+	_ store.Waker      = (*Store)(nil)
+	_ store.Transactor = (*Store)(nil)
+)
+
 // waker carries wake-ups by NOTIFY.
 type waker struct {
 	pool    *pgxpool.Pool
@@ -35,16 +40,24 @@ func (s *Store) Wake(ctx context.Context, hints []store.QueueHint) error {
 		return err
 	}
 	defer leave()
-	texts, err := encodeHints(hints)
-	if err != nil {
+	return eachText(hints, func(text string) error {
+		_, err := s.pool.Exec(ctx, queryNotify, s.waker.channel, text)
 		return err
-	}
+	})
+}
+
+// queryNotify sends a text on a channel.
+const queryNotify = "SELECT pg_notify($1, $2)"
+
+// eachText sends the texts of hints.
+func eachText(hints []store.QueueHint, send func(text string) error) error {
+	texts, err := encodeHints(hints)
 	for _, text := range texts {
-		if _, err := s.pool.Exec(ctx, "SELECT pg_notify($1, $2)", s.waker.channel, text); err != nil {
-			return err
+		if err == nil {
+			err = send(text)
 		}
 	}
-	return nil
+	return err
 }
 
 // encodeHints returns the hints as texts that notifications can carry, each queue with its earliest instant.
@@ -85,10 +98,6 @@ func encodeHints(hints []store.QueueHint) ([]string, error) {
 
 // tell sends wake-ups in the background: the store itself has something to say.
 func (w *waker) tell(hints []store.QueueHint) {
-	texts, err := encodeHints(hints)
-	if err != nil {
-		return
-	}
 	select {
 	case <-w.closed:
 		return
@@ -97,9 +106,10 @@ func (w *waker) tell(hints []store.QueueHint) {
 	w.told.Go(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 		defer cancel()
-		for _, text := range texts {
-			_, _ = w.pool.Exec(ctx, "SELECT pg_notify($1, $2)", w.channel, text) // a lost one costs the safety scan's interval
-		}
+		_ = eachText(hints, func(text string) error { // a lost one costs the safety scan's interval
+			_, err := w.pool.Exec(ctx, queryNotify, w.channel, text)
+			return err
+		})
 	})
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -128,14 +129,19 @@ func slotOf(t *testing.T, c *testserver.Cluster, key string) *slot {
 	for _, n := range c.Nodes {
 		node := rawClient(t, n.URL)
 		s.number = node.ClusterKeySlot(ctx, key).Val()
-		own, err := node.ClusterSlots(ctx).Result()
+		own, err := node.ClusterShards(ctx).Result()
 		if err != nil {
 			t.Fatal(err)
 		}
 		name := node.Do(ctx, "CLUSTER", "MYID").Val().(string)
 		mine := false
 		for _, r := range own {
-			mine = mine || int64(r.Start) <= s.number && s.number <= int64(r.End) && r.Nodes[0].ID == name
+			if !slices.ContainsFunc(r.Nodes, func(n redis.Node) bool { return n.ID == name && n.Role == "master" }) {
+				continue
+			}
+			for _, part := range r.Slots {
+				mine = mine || part.Start <= s.number && s.number <= part.End
+			}
 		}
 		if mine {
 			s.from, s.names[0] = node, name

@@ -3,7 +3,6 @@ package redisstore
 import (
 	"context"
 	"slices"
-	"strings"
 	"sync"
 )
 
@@ -91,7 +90,11 @@ func lexRange(prefix, after string) (low, high string) {
 	if prefix == "" && after == "" {
 		low = "-"
 	}
-	if end := strings.TrimRight(prefix, "\xff"); end != "" {
+	end := prefix
+	for end != "" && end[len(end)-1] == 255 { // nothing sorts after it within its place
+		end = end[:len(end)-1]
+	}
+	if end != "" {
 		high = "(" + end[:len(end)-1] + string([]byte{end[len(end)-1] + 1})
 	}
 	return low, high

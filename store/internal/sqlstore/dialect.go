@@ -55,7 +55,7 @@ type queries struct {
 	checkNew, rows, version, raiseVersion           *Query
 
 	// What a dialect may have to do a batch in one statement, with arrays as arguments: the DB is then a Batcher.
-	claimSet, next, claimEnd, insertSet, checkSet, settleSet, extendSet *Query
+	claimBegin, claimSet, next, claimEnd, insertSet, checkSet, settleSet, extendSet *Query
 }
 
 // Lists of arguments that several queries have.
@@ -169,6 +169,7 @@ func (q *queries) optional() [][]binding {
 		{&q.version, "version", ""},
 		{&q.raiseVersion, "raise_version", "value"},
 	}, {
+		{&q.claimBegin, "claim_begin", ""},
 		{&q.claimSet, "claim_set", "queue, limit, now, horizon, until, owner, epoch"},
 		{&q.next, "next", "queue"},
 		{&q.claimEnd, "claim_end", ""},

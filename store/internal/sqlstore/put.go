@@ -154,7 +154,12 @@ func (w *work) checkStored(stored []*record) error {
 		r := stored[i]
 		return []any{&r.queue, &r.id, &r.dedupKey, &w.now}
 	}
-	return w.queryEach(w.q.checkNew, len(stored), args, func(int, Row) error { return ErrAgain })
+	if !w.frozen {
+		return w.queryEach(w.q.checkNew, len(stored), args, func(int, Row) error { return ErrAgain })
+	}
+	return w.db.Read(w.ctx, func(ctx context.Context, c Conn) error { // which sees what is committed by now
+		return queryEach(ctx, c, w.q.checkNew, len(stored), args, func(int, Row) error { return ErrOvertaken })
+	})
 }
 
 // stamp writes what a put owns into the record.
@@ -280,6 +285,11 @@ func (p *put) accept(w *work, i int, old *record) error {
 	}
 	if err := w.insert(r); err != nil {
 		return err
+	}
+	if old == nil && r.live() {
+		if err := w.checkStored([]*record{r}); err != nil {
+			return err
+		}
 	}
 	if len(ids) > 0 {
 		return w.close(r, ids)

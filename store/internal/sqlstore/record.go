@@ -53,6 +53,7 @@ type record struct {
 	history  string
 
 	apart struct{ metadata, payload []byte } // what goes to bodies
+	order struct{ ahead, visibleAt int64 }   // of a message that was just leased: as it stood before
 }
 
 // recordColumns names the columns of a record, in the order of pointers: the arguments of a query on a whole record,

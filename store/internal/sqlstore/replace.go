@@ -9,8 +9,27 @@ import (
 
 // Replace changes messages from outside.
 func (s *Store) Replace(ctx context.Context, now time.Time, changes []store.Change) ([]error, error) {
-	records := make([]*record, len(changes))
-	load := Load{Rows: len(changes)}
+	r, err := s.newReplacing(changes)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.write(ctx, "replace", now, r.load, r.run); err != nil {
+		return nil, err
+	}
+	return r.errs, nil
+}
+
+// replacing is a batch of changes.
+type replacing struct {
+	changes []store.Change
+	records []*record
+	load    Load
+	errs    []error // made anew by every run
+}
+
+// newReplacing encodes the changes, which needs no database.
+func (s *Store) newReplacing(changes []store.Change) (*replacing, error) {
+	b := &replacing{changes: changes, records: make([]*record, len(changes)), load: Load{Rows: len(changes)}}
 	for i := range changes {
 		c := &changes[i]
 		if c.Mode == store.Mark {
@@ -20,25 +39,23 @@ func (s *Store) Replace(ctx context.Context, now time.Time, changes []store.Chan
 		if err != nil {
 			return nil, err
 		}
-		records[i] = r
-		load.Bytes += r.bytes()
+		b.records[i] = r
+		b.load.Bytes += r.bytes()
 	}
-	var errs []error
-	err := s.write(ctx, "replace", now, load, func(w *work) error {
-		errs = make([]error, len(changes))
-		for i := range changes {
-			refused, err := w.change(&changes[i], records[i])
-			if err != nil {
-				return err
-			}
-			errs[i] = refused
+	return b, nil
+}
+
+// run applies the changes in their order.
+func (b *replacing) run(w *work) error {
+	b.errs = make([]error, len(b.changes))
+	for i := range b.changes {
+		refused, err := w.change(&b.changes[i], b.records[i])
+		if err != nil {
+			return err
 		}
-		return nil
-	})
-	if err != nil {
-		return nil, err
+		b.errs[i] = refused
 	}
-	return errs, nil
+	return nil
 }
 
 // change applies one change, or tells why it is refused.

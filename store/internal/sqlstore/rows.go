@@ -35,18 +35,30 @@ type rows struct {
 // rowBlock is how many names the query rows gives.
 const rowBlock = 1000
 
-// take returns the first of n names in a row, at most a block.
+// take returns the first of n names in a row, at most a block. Nobody waits while more gets another block: it may need a
+// connection that somebody has who waits here.
 func (r *rows) take(n int, more func() (int64, error)) (int64, error) {
+	if first, ok := r.have(n); ok {
+		return first, nil
+	}
+	first, err := more()
+	if err != nil {
+		return 0, err
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.next, r.limit = first+int64(n), first+rowBlock // what was left of the last block is nobody's
+	return first, nil
+}
+
+// have takes names from the block at hand, if it has enough.
+func (r *rows) have(n int) (int64, bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.next+int64(n) > r.limit {
-		first, err := more()
-		if err != nil {
-			return 0, err
-		}
-		r.next, r.limit = first, first+rowBlock
+		return 0, false
 	}
 	first := r.next
 	r.next += int64(n)
-	return first, nil
+	return first, true
 }

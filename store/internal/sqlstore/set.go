@@ -1,12 +1,14 @@
 package sqlstore
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/belfryhq/belfry/store"
@@ -147,18 +149,68 @@ func (c *Claiming) quick() bool {
 	})
 }
 
-// set claims from all queues in one batch.
+// set claims from all queues in one batch; much from one queue in several at once, since that is work which a server's cores
+// can share: together they take what one would have taken.
 func (c *Claiming) set() error {
-	steps := make([]Step, 0, 2*len(c.claim.Queues)+1)
-	c.next = make([]store.QueueNext, len(c.claim.Queues))
+	parts := 1
+	if len(c.claim.Queues) == 1 {
+		parts = min(mostParts, max(1, c.claim.Queues[0].Limit/leastPart))
+	}
+	if parts == 1 {
+		return c.batch(c.ctx, "claim", append(append([]Step{{Query: c.q.claimBegin}}, c.takes(1)...), c.ends()...)...)
+	}
+	var wait sync.WaitGroup
+	others := make([]*Claiming, parts)
+	errs := make([]error, parts)
+	for i := range others {
+		others[i] = &Claiming{work: c.work, claim: c.claim, until: c.until, horizon: c.horizon}
+		wait.Go(func() {
+			errs[i] = c.batch(c.ctx, "claim", append([]Step{{Query: c.q.claimBegin}}, others[i].takes(parts)...)...)
+		})
+	}
+	wait.Wait()
+	if err := errors.Join(errs...); err != nil {
+		return err
+	}
+	for _, other := range others {
+		c.taken = append(c.taken, other.taken...)
+	}
+	slices.SortStableFunc(c.taken, func(a, b *record) int {
+		return a.claimedBefore(b)
+	})
+	return c.batch(c.ctx, "claim", c.ends()...)
+}
+
+// mostParts is how many connections a claim takes at most.
+const mostParts = 4
+
+// leastPart is how many messages a part of a claim is worth a connection for.
+const leastPart = 100
+
+// takes are the steps that take messages, in one of so many parts.
+func (c *Claiming) takes(parts int) []Step {
+	steps := make([]Step, 0, len(c.claim.Queues)+1)
 	for i := range c.claim.Queues {
 		q := &c.claim.Queues[i]
-		if q.Limit > 0 {
-			begin := func() { c.taken = nil }
-			steps = append(steps, Step{Query: c.q.claimSet, Begin: begin, Row: c.take,
-				Args: []any{q.Queue, int64(q.Limit), c.now, c.horizon, c.until, c.claim.Owner, c.claim.Epoch}})
+		if q.Limit <= 0 {
+			continue
 		}
-		steps = append(steps, Step{Query: c.q.next, Args: []any{q.Queue}, Row: func(r Row) error {
+		begin := func() {}
+		if len(steps) == 0 {
+			begin = func() { c.taken = nil }
+		}
+		steps = append(steps, Step{Query: c.q.claimSet, Begin: begin, Row: c.take,
+			Args: []any{q.Queue, int64((q.Limit + parts - 1) / parts), c.now, c.horizon, c.until, c.claim.Owner, c.claim.Epoch}})
+	}
+	return steps
+}
+
+// ends are the steps that tell what is left.
+func (c *Claiming) ends() []Step {
+	c.next = make([]store.QueueNext, len(c.claim.Queues))
+	steps := make([]Step, 0, len(c.claim.Queues)+1)
+	for i := range c.claim.Queues {
+		steps = append(steps, Step{Query: c.q.next, Args: []any{c.claim.Queues[i].Queue}, Row: func(r Row) error {
 			var next sql.NullInt64
 			if err := r.Scan(&next); err != nil {
 				return err
@@ -170,13 +222,13 @@ func (c *Claiming) set() error {
 			return nil
 		}})
 	}
-	return c.batch(c.ctx, "claim", append(steps, Step{Query: c.q.claimEnd, Row: c.end})...)
+	return append(steps, Step{Query: c.q.claimEnd, Row: c.end})
 }
 
-// take reads a message that was leased.
+// take reads a message that was leased, and its place in the order of claims.
 func (c *Claiming) take(row Row) error {
 	r := &record{}
-	if err := row.Scan(r.columns(bareWidth + 1)...); err != nil {
+	if err := row.Scan(append(r.columns(bareWidth+1), &r.order.ahead, &r.order.visibleAt)...); err != nil {
 		return err
 	}
 	c.versions.Saw(r.version)
@@ -190,6 +242,17 @@ func (c *Claiming) end(row Row) error {
 	err := row.Scan(&c.revision, &now)
 	c.storeNow = time.UnixMicro(now).UTC()
 	return err
+}
+
+// claimedBefore compares records by the order in which they are claimed: what is due by priority, then what is ahead of its
+// time, each by the instant at which it was visible and by id.
+func (r *record) claimedBefore(other *record) int {
+	a, b := r.order, other.order
+	byPriority := 0
+	if a.ahead == 0 {
+		byPriority = cmp.Compare(r.priority, other.priority)
+	}
+	return cmp.Or(cmp.Compare(a.ahead, b.ahead), byPriority, cmp.Compare(a.visibleAt, b.visibleAt), cmp.Compare(r.id, other.id))
 }
 
 // quick reports whether the settlements can be applied by one statement: each message once, and nothing but its own.

@@ -52,6 +52,7 @@ type work struct {
 	time time.Time
 
 	writes bool // in a transaction that writes
+	frozen bool // in one that does not see what others commit meanwhile
 
 	opened []store.QueueHint // queues in which a gate may have opened
 }

@@ -13,8 +13,8 @@ FROM p WHERE p.priority IS NOT NULL
 
 -- name: claim_set(queue, limit, now, horizon, until, owner, epoch)
 {walk}, due AS MATERIALIZED (
-SELECT m.n FROM p CROSS JOIN LATERAL (
-SELECT x.n FROM {t}messages x
+SELECT m.n, m.visible_at FROM p CROSS JOIN LATERAL (
+SELECT x.n, x.visible_at FROM {t}messages x
 WHERE x.queue = :queue::text AND x.priority = p.priority AND x.visible_at <= :now::bigint
 ORDER BY x.visible_at, x.id LIMIT :limit::bigint FOR UPDATE SKIP LOCKED
 ) m WHERE p.priority IS NOT NULL LIMIT :limit::bigint
@@ -27,17 +27,17 @@ ORDER BY x.visible_at, x.id LIMIT greatest(0, :limit::bigint - (SELECT count(*) 
 ) m WHERE p.priority IS NOT NULL
 ORDER BY m.visible_at, m.id LIMIT greatest(0, :limit::bigint - (SELECT count(*) FROM due))
 ), picked AS MATERIALIZED (
-SELECT n, row_number() OVER () AS place FROM due
+SELECT n, visible_at AS was, 0::bigint AS ahead, row_number() OVER () AS place FROM due
 UNION ALL
-SELECT n, 1000000 + row_number() OVER () FROM ahead
+SELECT n, visible_at, 1, row_number() OVER () FROM ahead
 ), taken AS (
 UPDATE {t}messages m
 SET state = 2, visible_at = :until::bigint, owner = :owner::text, epoch = :epoch::bigint, stop = 0, claims = m.claims + 1, version = m.version + 1,
 updated_at = :now::bigint
 FROM picked WHERE m.n = picked.n
-RETURNING picked.place, m.*
+RETURNING picked.place, picked.ahead, picked.was, m.*
 )
-SELECT {live}, m.payload FROM taken m ORDER BY m.place
+SELECT {live}, m.payload, m.ahead, m.was FROM taken m ORDER BY m.ahead, m.place
 
 -- The first instant at which something in the queue is visible.
 
@@ -77,6 +77,13 @@ SELECT 1 FROM {t}finished f WHERE f.queue = r.queue AND f.dedup_key = r.dedup_ke
 AND EXISTS (SELECT 1 FROM {t}messages m WHERE m.queue = r.queue AND m.id = r.id)
 ) THEN 0 ELSE 1 END)
 
+-- A lease that is lost with the server's power is taken again by somebody: claims do not wait for the disk.
+
+-- name: claim_begin()
+SELECT set_config('synchronous_commit', 'off', true)
+
+-- Leased messages are found by their ids: "state > 1" keeps PostgreSQL from the index of leased ones, which is by fire_at.
+
 -- Ends leases, of those messages that concern no others: nobody waits for them, and they leave no trace. It returns the
 -- places of the settlements that it applied. uncount is for releases; at is zero for what finishes.
 
@@ -91,7 +98,7 @@ CASE WHEN t.line = '' THEN m.history
 WHEN length(m.history) - length(replace(m.history, E'\n', '')) >= 20 THEN substring(m.history FROM position(E'\n' IN m.history) + 1) || t.line
 ELSE m.history || t.line END AS history
 FROM t JOIN {t}messages m ON m.queue = t.queue AND m.id = t.id
-WHERE m.version = t.version AND m.state = 2 AND m.watched = 0 AND (t.state = 1 OR t.purge_at > :now::bigint OR m.parent = '')
+WHERE m.version = t.version AND m.state > 1 AND m.watched = 0 AND (t.state = 1 OR t.purge_at > :now::bigint OR m.parent = '')
 FOR UPDATE OF m
 ), stay AS (
 UPDATE {t}messages m
@@ -115,5 +122,5 @@ SELECT place FROM l
 -- name: extend_set(place, queue, id, version, now, until)
 UPDATE {t}messages m SET visible_at = :until::bigint
 FROM unnest(:place::bigint[], :queue::text[], :id::text[], :version::bigint[]) AS t (place, queue, id, version)
-WHERE m.queue = t.queue AND m.id = t.id AND m.version = t.version AND m.state = 2 AND m.visible_at > :now::bigint
+WHERE m.queue = t.queue AND m.id = t.id AND m.version = t.version AND m.state > 1 AND m.visible_at > :now::bigint
 RETURNING t.place, m.stop

@@ -38,7 +38,7 @@ INSERT INTO {t}rates (queue, arrival) VALUES (:queue, :arrival) ON CONFLICT (que
 
 -- name: find_lease(queue, id, version)
 SELECT n, parent, watched, 0::bigint, history FROM {t}messages
-WHERE queue = :queue AND id = :id AND version = :version AND state = 2 FOR UPDATE
+WHERE queue = :queue AND id = :id AND version = :version AND state > 1 FOR UPDATE
 
 -- name: reschedule(n, at, uncount, attempted, history, error, now)
 UPDATE {t}messages
@@ -57,13 +57,13 @@ FROM {t}messages WHERE n = :n
 
 -- name: find_held(queue, id, version, now)
 SELECT n, stop FROM {t}messages
-WHERE queue = :queue AND id = :id AND version = :version AND state = 2 AND visible_at > :now
+WHERE queue = :queue AND id = :id AND version = :version AND state > 1 AND visible_at > :now
 
 -- name: extend(n, until)
 UPDATE {t}messages SET visible_at = :until WHERE n = :n
 
 -- name: mark(queue, id, now)
-UPDATE {t}messages SET stop = 1 WHERE queue = :queue AND id = :id AND state = 2 AND visible_at > :now
+UPDATE {t}messages SET stop = 1 WHERE queue = :queue AND id = :id AND state > 1 AND visible_at > :now
 
 -- name: forfeit(owner, epoch, now)
 UPDATE {t}messages
