@@ -199,7 +199,9 @@ end
 if order == 'e' and finished == '' then
   return { 1, count and 0 or rows }
 end
-local got, more = in_order(500)
+-- A stretch is as long as what is wanted of it where nearly all matches.
+local narrowed = count or kind ~= '' or parent ~= '' or group ~= ''
+local got, more = in_order(narrowed and 500 or math.min(500, math.max(want, 20)))
 for i = 1, #got, 2 do
   ids = ids or {}
   ids[#ids + 1] = got[i]
