@@ -67,7 +67,6 @@ end
 
 -- lease_all leases as many of the messages as their bytes allow, and tells how many and whether some were left.
 local function lease_all(q, ids, priorities)
-  load(q, ids)
   for i = 1, #ids, 100 do
     if i > 1 and bytes > enough then
       return i - 1, 1
@@ -75,6 +74,25 @@ local function lease_all(q, ids, priorities)
     lease(q, ids, priorities, i, messages)
   end
   return #ids, 0
+end
+
+-- present leaves out ids without a head, which a server that evicts has thrown away, and takes them out of their lines.
+local function present(q, ids, priorities)
+  load(q, ids)
+  local n = 0
+  for i = 1, #ids do
+    local id, priority = ids[i], priorities[i]
+    ids[i], priorities[i] = nil, nil
+    if q.heads[id] then
+      n = n + 1
+      ids[n], priorities[n] = id, priority
+    else
+      push(q, 'ZREM', 'z' .. priority, id)
+      q.dirty[id] = true
+      left(q, priority)
+    end
+  end
+  return ids, priorities
 end
 
 -- due returns the first messages of a queue that are visible, at most n.
@@ -90,7 +108,7 @@ local function due(q, lines, n)
       priorities[#priorities + 1] = lines[i]
     end
   end
-  return ids, priorities
+  return present(q, ids, priorities)
 end
 
 -- ahead returns what falls due until the horizon, at most n, whatever its priority.
@@ -106,7 +124,8 @@ local function ahead(q, lines, n)
       end
       load(q, ids)
       for j = 1, #ids do
-        if found < n and byte(q.heads[ids[j]], 22) == SCHEDULED then
+        local h = q.heads[ids[j]]
+        if found < n and h and byte(h, 22) == SCHEDULED then
           soon[#soon + 1] = { ids[j], tonumber(got[2 * j]), lines[i] }
           found = found + 1
         end
@@ -147,7 +166,8 @@ local function live_leases(q)
   local ids, n = call('SMEMBERS', q.at .. 'l'), 0
   load(q, ids)
   for i = 1, #ids do
-    if unpick('<d', q.heads[ids[i]], 24) > now then
+    local h = q.heads[ids[i]]
+    if h and unpick('<d', h, 24) > now then
       n = n + 1
     end
   end
