@@ -73,6 +73,7 @@ const (
 	codeUnique        = "23505"
 	codeDivision      = "22012"
 	codeReadOnly      = "25006"
+	codeProtocol      = "08P01" // what PgBouncer answers to parameters that it does not know
 )
 
 func code(err error) string {

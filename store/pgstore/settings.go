@@ -20,7 +20,8 @@ type Settings struct {
 	// Connections bounds the connections of the pool; zero: 16. One more listens for wake-ups.
 	Connections int
 	// Pooled is for a pooler between this program and the server that gives each transaction another session, such as
-	// PgBouncer in transaction mode: nothing is prepared, and there are no wake-ups from other processes.
+	// PgBouncer in transaction mode: no statement is prepared for later, and wake-ups from other processes are sent but
+	// not heard: what they accept is found by the scans of this one, within about a second.
 	Pooled bool
 	// StatementTimeout bounds a statement in the server, so that one whose client is gone holds no rows; zero: 30
 	// seconds; negative: none. It is not set where Pooled is.
@@ -113,8 +114,9 @@ func (s Settings) config(address string) (*pgxpool.Config, error) {
 		c.ConnectTimeout = 5 * time.Second
 	}
 	if s.Pooled {
-		c.DefaultQueryExecMode = pgx.QueryExecModeExec
-		c.StatementCacheCapacity, c.DescriptionCacheCapacity = 0, 0
+		// Each execution brings its statement along, without a name; what the types of its arguments are is asked once.
+		c.DefaultQueryExecMode = pgx.QueryExecModeCacheDescribe
+		c.StatementCacheCapacity = 0
 		return conf, nil
 	}
 	set := func(name, value string) {
