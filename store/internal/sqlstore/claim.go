@@ -40,6 +40,7 @@ func (s *Store) Claim(ctx context.Context, c store.Claim) (store.Claimed, error)
 
 // claimed returns what was got.
 func (c *Claiming) claimed() (claimed store.Claimed, err error) {
+	c.starts.claimed(c.taken)
 	claimed = store.Claimed{Queues: c.next, Revision: c.revision, StoreNow: c.storeNow}
 	claimed.Messages, err = messages(c.taken)
 	return claimed, err
@@ -60,6 +61,9 @@ type Claiming struct {
 	next     []store.QueueNext
 	revision int64
 	storeNow time.Time // zero: the database has no clock of its own
+
+	looking []*looking // of each queue: where to begin
+	found   [][]line   // of each queue that has a looking: what is there now
 }
 
 func newClaiming(w *work, c *store.Claim) *Claiming {

@@ -55,7 +55,7 @@ type queries struct {
 	checkNew, rows, version, raiseVersion           *Query
 
 	// What a dialect may have to do a batch in one statement, with arrays as arguments: the DB is then a Batcher.
-	claimBegin, claimSet, next, claimEnd, insertSet, checkSet, settleSet, extendSet *Query
+	claimBegin, claimSet, claimFrom, next, nextFrom, claimEnd, insertSet, checkSet, settleSet, extendSet *Query
 }
 
 // Lists of arguments that several queries have.
@@ -171,7 +171,9 @@ func (q *queries) optional() [][]binding {
 	}, {
 		{&q.claimBegin, "claim_begin", ""},
 		{&q.claimSet, "claim_set", "queue, limit, now, horizon, until, owner, epoch"},
+		{&q.claimFrom, "claim_from", "queue, limit, now, horizon, until, owner, epoch, priorities, since"},
 		{&q.next, "next", "queue"},
+		{&q.nextFrom, "next_from", "queue, priorities, since"},
 		{&q.claimEnd, "claim_end", ""},
 		{&q.insertSet, "insert_set", "record, now"},
 		{&q.checkSet, "check_set", "queue, id, dedup_key, now"},

@@ -18,6 +18,7 @@ func (s *Store) Extend(ctx context.Context, now time.Time, tokens []store.Token,
 		})
 		return held, err
 	}
+	defer s.starts.extended(tokens, until)
 	if s.batcher != nil && len(tokens) > 0 {
 		return s.extendSet(ctx, now, tokens, until)
 	}
@@ -65,5 +66,6 @@ func (s *Store) Forfeit(ctx context.Context, now time.Time, owner string, epoch 
 		n, err = w.exec(w.q.forfeit, owner, epoch, w.now)
 		return err
 	})
+	s.starts.lostAll()
 	return int(n), err
 }

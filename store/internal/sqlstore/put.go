@@ -23,6 +23,7 @@ func (s *Store) Put(ctx context.Context, now time.Time, messages []store.Message
 		}
 		p.errs, p.existing = make([]error, len(p.records)), make([]*record, len(p.records))
 		if len(left) == 0 {
+			s.starts.sawAll(p)
 			return p.results()
 		}
 		run, merge = p.part(left)
@@ -31,6 +32,7 @@ func (s *Store) Put(ctx context.Context, now time.Time, messages []store.Message
 		return nil, err
 	}
 	merge()
+	s.starts.sawAll(p)
 	return p.results()
 }
 

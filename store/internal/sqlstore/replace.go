@@ -16,6 +16,7 @@ func (s *Store) Replace(ctx context.Context, now time.Time, changes []store.Chan
 	if err := s.write(ctx, "replace", now, r.load, r.run); err != nil {
 		return nil, err
 	}
+	s.starts.replaced(r)
 	return r.errs, nil
 }
 

@@ -149,9 +149,29 @@ func (c *Claiming) quick() bool {
 	})
 }
 
-// set claims from all queues in one batch; much from one queue in several at once, since that is work which a server's cores
-// can share: together they take what one would have taken.
+// set claims from all queues, and remembers where to begin the next time where that matters.
 func (c *Claiming) set() error {
+	begin := time.Now()
+	c.looking = make([]*looking, len(c.claim.Queues))
+	for i := range c.looking {
+		c.looking[i] = c.starts.begin(c.claim.Queues[i].Queue)
+	}
+	err := c.steps()
+	took := time.Since(begin)
+	patience := slowClaim + time.Duration(len(c.looking))*slowQueue + time.Duration(len(c.taken))*slowMessage
+	for i, l := range c.looking {
+		var found []line
+		if err == nil {
+			found = c.found[i]
+		}
+		c.starts.end(c.claim.Queues[i].Queue, l, found, c.now, took, err == nil && (took > patience || c.starts.always))
+	}
+	return err
+}
+
+// steps claims in one batch; much from one queue in several at once, since that is work which a server's cores can share:
+// together they take what one would have taken.
+func (c *Claiming) steps() error {
 	parts := 1
 	if len(c.claim.Queues) == 1 {
 		parts = min(mostParts, max(1, c.claim.Queues[0].Limit/leastPart))
@@ -163,7 +183,7 @@ func (c *Claiming) set() error {
 	others := make([]*Claiming, parts)
 	errs := make([]error, parts)
 	for i := range others {
-		others[i] = &Claiming{work: c.work, claim: c.claim, until: c.until, horizon: c.horizon}
+		others[i] = &Claiming{work: c.work, claim: c.claim, until: c.until, horizon: c.horizon, looking: c.looking}
 		wait.Go(func() {
 			errs[i] = c.batch(c.ctx, "claim", append([]Step{{Query: c.q.claimBegin}}, others[i].takes(parts)...)...)
 		})
@@ -199,8 +219,13 @@ func (c *Claiming) takes(parts int) []Step {
 		if len(steps) == 0 {
 			begin = func() { c.taken = nil }
 		}
-		steps = append(steps, Step{Query: c.q.claimSet, Begin: begin, Row: c.take,
-			Args: []any{q.Queue, int64((q.Limit + parts - 1) / parts), c.now, c.horizon, c.until, c.claim.Owner, c.claim.Epoch}})
+		step := Step{Query: c.q.claimSet, Begin: begin, Row: c.take,
+			Args: []any{q.Queue, int64((q.Limit + parts - 1) / parts), c.now, c.horizon, c.until, c.claim.Owner, c.claim.Epoch}}
+		if l := c.looking[i]; l != nil && !l.full {
+			priorities, since := l.arrays()
+			step.Query, step.Args = c.q.claimFrom, append(step.Args, priorities, since)
+		}
+		steps = append(steps, step)
 	}
 	return steps
 }
@@ -208,21 +233,44 @@ func (c *Claiming) takes(parts int) []Step {
 // ends are the steps that tell what is left.
 func (c *Claiming) ends() []Step {
 	c.next = make([]store.QueueNext, len(c.claim.Queues))
+	c.found = make([][]line, len(c.claim.Queues))
 	steps := make([]Step, 0, len(c.claim.Queues)+1)
 	for i := range c.claim.Queues {
-		steps = append(steps, Step{Query: c.q.next, Args: []any{c.claim.Queues[i].Queue}, Row: func(r Row) error {
-			var next sql.NullInt64
-			if err := r.Scan(&next); err != nil {
-				return err
-			}
-			c.next[i].Next = store.Never
-			if next.Valid {
-				c.next[i].Next = instant(next.Int64)
-			}
-			return nil
-		}})
+		steps = append(steps, c.left(i))
 	}
 	return append(steps, Step{Query: c.q.claimEnd, Row: c.end})
+}
+
+// left is the step that tells what is left of a queue, and of each priority where that is remembered.
+func (c *Claiming) left(i int) Step {
+	queue, l, next := c.claim.Queues[i].Queue, c.looking[i], &c.next[i].Next
+	begin := func() { c.found[i], *next = []line{}, store.Never }
+	if l == nil {
+		return Step{Query: c.q.next, Args: []any{queue}, Begin: begin, Row: func(r Row) error {
+			var first sql.NullInt64
+			err := r.Scan(&first)
+			if first.Valid {
+				*next = instant(first.Int64)
+			}
+			return err
+		}}
+	}
+	step := Step{Query: c.q.priorities, Args: []any{queue}, Begin: begin, Row: func(r Row) error {
+		var priority int64
+		var first sql.NullInt64
+		err := r.Scan(&priority, &first)
+		if !first.Valid {
+			first.Int64 = never
+		}
+		c.found[i] = append(c.found[i], line{priority, first.Int64})
+		*next = store.Earlier(*next, instant(first.Int64))
+		return err
+	}}
+	if !l.full {
+		priorities, since := l.arrays()
+		step.Query, step.Args = c.q.nextFrom, append(step.Args, priorities, since)
+	}
+	return step
 }
 
 // take reads a message that was leased, and its place in the order of claims.

@@ -28,6 +28,7 @@ func (s *Store) Settle(ctx context.Context, now time.Time, settlements []store.S
 		}
 		b.errs = make([]error, len(b.items))
 		if len(left) == 0 {
+			s.starts.settled(b)
 			return b.errs, nil
 		}
 		run, merge = b.part(left)
@@ -36,6 +37,7 @@ func (s *Store) Settle(ctx context.Context, now time.Time, settlements []store.S
 		return nil, err
 	}
 	merge()
+	s.starts.settled(b)
 	return b.errs, nil
 }
 

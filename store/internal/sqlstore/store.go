@@ -20,6 +20,7 @@ type Store struct {
 	take     Taker
 	versions Versions
 	rows     rows
+	starts   starts
 	marked   atomic.Int64            // the high-water mark of versions that is stored for sure
 	wake     func([]store.QueueHint) // nil: nobody listens
 }
@@ -68,6 +69,9 @@ func (s *Store) write(ctx context.Context, what string, now time.Time, load Load
 	})
 	if err != nil {
 		return fmt.Errorf("%s: %w", what, err)
+	}
+	for _, h := range opened {
+		s.starts.lost(h.Queue)
 	}
 	if len(opened) > 0 && s.wake != nil {
 		s.wake(opened)

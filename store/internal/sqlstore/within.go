@@ -68,6 +68,7 @@ func (t *Within) Put(ctx context.Context, now time.Time, messages []store.Messag
 	if err := t.run(ctx, "put", now, p.run); err != nil {
 		return nil, err
 	}
+	t.s.starts.sawAll(p)
 	return p.results()
 }
 
@@ -80,6 +81,7 @@ func (t *Within) Replace(ctx context.Context, now time.Time, changes []store.Cha
 	if err := t.run(ctx, "replace", now, r.run); err != nil {
 		return nil, err
 	}
+	t.s.starts.replaced(r)
 	return r.errs, nil
 }
 

@@ -8,23 +8,24 @@ SELECT (SELECT x.priority FROM {t}messages x WHERE x.queue = :queue::text AND x.
 FROM p WHERE p.priority IS NOT NULL
 )
 
--- Takes what is due of a queue, priority by priority, and fills what is left of the limit with what falls due until the
--- horizon. Rows are locked one by one as they are read, and what others have locked is left out.
+-- Takes what is due of a queue, priority by priority (l, each with the instant to begin at), and fills what is left of the
+-- limit with what falls due until the horizon. Rows are locked one by one as they are read, and what others have locked is
+-- left out.
 
--- name: claim_set(queue, limit, now, horizon, until, owner, epoch)
-{walk}, due AS MATERIALIZED (
-SELECT m.n, m.visible_at FROM p CROSS JOIN LATERAL (
+-- fragment: claim
+due AS MATERIALIZED (
+SELECT m.n, m.visible_at FROM l CROSS JOIN LATERAL (
 SELECT x.n, x.visible_at FROM {t}messages x
-WHERE x.queue = :queue::text AND x.priority = p.priority AND x.visible_at <= :now::bigint
+WHERE x.queue = :queue::text AND x.priority = l.priority AND x.visible_at >= l.since AND x.visible_at <= :now::bigint
 ORDER BY x.visible_at, x.id LIMIT :limit::bigint FOR UPDATE SKIP LOCKED
-) m WHERE p.priority IS NOT NULL LIMIT :limit::bigint
+) m LIMIT :limit::bigint
 ), ahead AS MATERIALIZED (
-SELECT m.n, m.visible_at, m.id FROM p CROSS JOIN LATERAL (
+SELECT m.n, m.visible_at, m.id FROM l CROSS JOIN LATERAL (
 SELECT x.n, x.visible_at, x.id FROM {t}messages x
-WHERE x.queue = :queue::text AND x.priority = p.priority AND x.visible_at > :now::bigint AND x.visible_at <= :horizon::bigint AND x.state = 1
+WHERE x.queue = :queue::text AND x.priority = l.priority AND x.visible_at > :now::bigint AND x.visible_at <= :horizon::bigint AND x.state = 1
 AND :horizon::bigint > :now::bigint
 ORDER BY x.visible_at, x.id LIMIT greatest(0, :limit::bigint - (SELECT count(*) FROM due)) FOR UPDATE SKIP LOCKED
-) m WHERE p.priority IS NOT NULL
+) m
 ORDER BY m.visible_at, m.id LIMIT greatest(0, :limit::bigint - (SELECT count(*) FROM due))
 ), picked AS MATERIALIZED (
 SELECT n, visible_at AS was, 0::bigint AS ahead, row_number() OVER () AS place FROM due
@@ -39,12 +40,25 @@ RETURNING picked.place, picked.ahead, picked.was, m.*
 )
 SELECT {live}, m.payload, m.ahead, m.was FROM taken m ORDER BY m.ahead, m.place
 
+-- name: claim_set(queue, limit, now, horizon, until, owner, epoch)
+{walk}, l AS (SELECT priority, (-9223372036854775808)::bigint AS since FROM p WHERE priority IS NOT NULL), {claim}
+
+-- The same without a walk over what is gone, where it is known at which instants what is left begins.
+
+-- name: claim_from(queue, limit, now, horizon, until, owner, epoch, priorities, since)
+WITH l AS (SELECT * FROM unnest(:priorities::bigint[], :since::bigint[]) AS l (priority, since)), {claim}
+
 -- The first instant at which something in the queue is visible.
 
 -- name: next(queue)
 {walk}
 SELECT min((SELECT x.visible_at FROM {t}messages x WHERE x.queue = :queue::text AND x.priority = p.priority ORDER BY x.visible_at LIMIT 1))
 FROM p WHERE p.priority IS NOT NULL
+
+-- name: next_from(queue, priorities, since)
+SELECT l.priority, (SELECT x.visible_at FROM {t}messages x
+WHERE x.queue = :queue::text AND x.priority = l.priority AND x.visible_at >= l.since ORDER BY x.visible_at LIMIT 1)
+FROM unnest(:priorities::bigint[], :since::bigint[]) AS l (priority, since)
 
 -- name: claim_end()
 SELECT value, (extract(epoch FROM clock_timestamp()) * 1000000)::bigint FROM {t}counters WHERE name = 'revision'
