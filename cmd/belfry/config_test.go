@@ -66,11 +66,11 @@ func TestBadConfigurationIsRefusedInOneLine(t *testing.T) {
 		"weak store":         {env: []string{"API_KEY=" + secret + secret, "BELFRY_DURABILITY=strict"}, args: []string{"--store=sqlite:x.db?synchronous=normal"}, want: `BELFRY_DURABILITY: "strict": the sqlite store is weak`},
 		"store without one":  {env: []string{"API_KEY=" + secret + secret, "BELFRY_STORE=belfry.db"}, want: `BELFRY_STORE: "belfry.db": is no URL of a store; give sqlite:FILE or memory:`},
 		"store of no kind":   {env: []string{"API_KEY=" + secret + secret}, args: []string{"--store=oracle://x"}, want: `--store: "oracle://x": no store has this scheme; give sqlite:FILE or memory:`},
-		"store to come":      {env: []string{"API_KEY=" + secret + secret, "DATABASE_URL=postgres://u:" + secret + "@h/db?x=" + secret}, want: `DATABASE_URL: "postgres://u:***@h/db?***": PostgreSQL stores are not built in yet; give sqlite:FILE or memory:`},
+		"store to come":      {env: []string{"API_KEY=" + secret + secret, "DATABASE_URL=mongodb://u:" + secret + "@h/db?x=" + secret}, want: `DATABASE_URL: "mongodb://u:***@h/db?***": MongoDB stores are not built in yet; give sqlite:FILE or `},
 		"redis":              {env: []string{"API_KEY=" + secret + secret, "BELFRY_STORE=redis+sentinel://:" + secret + "@h"}, want: `BELFRY_STORE: "redis+sentinel": a Sentinel URL names its master`},
 		"mysql":              {env: []string{"API_KEY=" + secret + secret, "BELFRY_STORE=mysql://h"}, want: "MySQL and MariaDB stores are not built in yet"},
 		"mongodb":            {env: []string{"API_KEY=" + secret + secret, "BELFRY_STORE=mongodb://h"}, want: "MongoDB stores are not built in yet"},
-		"PG_ set":            {env: []string{"API_KEY=" + secret + secret, "PG_HOST=h", "PG_USER=u", "PG_PASSWORD=" + secret, "PG_DB_NAME=d"}, want: `PG_HOST: "postgres://u:***@h:5432/d": PostgreSQL stores are not built in yet`},
+		"PostgreSQL":         {env: []string{"API_KEY=" + secret + secret, "DATABASE_URL=postgres://u:" + secret + "@h/db?connections=many"}, want: `DATABASE_URL: "postgres": connections`},
 		"PG_ set incomplete": {env: []string{"API_KEY=" + secret + secret, "PG_HOST=h", "PG_PASSWORD=" + secret}, want: "PG_USER, PG_DB_NAME: not set, but other PG_ variables are"},
 		"no file":            {env: []string{"API_KEY=" + secret + secret}, args: []string{"--store=sqlite:"}, want: `--store: "sqlite:": names no file`},
 		"SQLite in memory":   {env: []string{"API_KEY=" + secret + secret}, args: []string{"--store=sqlite::memory:"}, want: `--store: "sqlite::memory:": names no file`},
@@ -188,19 +188,20 @@ func TestOfSeveralVariablesTheFirstNameCounts(t *testing.T) {
 // The store has an order of its own: the flag, BELFRY_STORE, DATABASE_URL, PG_*, belfry.db.
 func TestTheStoreIsFoundInItsOrder(t *testing.T) {
 	t.Parallel()
-	pg := []string{"PG_HOST=pg", "PG_USER=u", "PG_DB_NAME=d"}
+	pg := []string{"PG_HOST=127.0.0.1", "PG_PORT=1", "PG_USER=u", "PG_PASSWORD=pw", "PG_DB_NAME=d"}
 	for _, tt := range []struct {
 		env  []string
 		args []string
+		code int
 		want string
 	}{
-		{append(pg, "DATABASE_URL=mysql://x", "BELFRY_STORE=redis+sentinel://x"), []string{"--store=mongodb://x"}, "--store: "},
-		{append(pg, "DATABASE_URL=mysql://x", "BELFRY_STORE=redis+sentinel://x"), nil, "BELFRY_STORE: "},
-		{append(pg, "DATABASE_URL=mysql://x"), nil, "DATABASE_URL: "},
-		{pg, nil, "PG_HOST: "},
+		{append(pg, "DATABASE_URL=mysql://x", "BELFRY_STORE=redis+sentinel://x"), []string{"--store=mongodb://x"}, exitUsage, "--store: "},
+		{append(pg, "DATABASE_URL=mysql://x", "BELFRY_STORE=redis+sentinel://x"), nil, exitUsage, "BELFRY_STORE: "},
+		{append(pg, "DATABASE_URL=mysql://x"), nil, exitUsage, "DATABASE_URL: "},
+		{pg, nil, exitFailure, `PG_HOST: "postgres://u:***@127.0.0.1:1/d": open PostgreSQL: it cannot be reached: `},
 	} {
 		code, _, log := run(t, t.TempDir(), append(tt.env, "API_KEY="+apiKey), append([]string{"serve"}, tt.args...)...)
-		if code != exitUsage || !strings.Contains(log, "belfry: "+tt.want) {
+		if code != tt.code || !strings.Contains(log, "belfry: "+tt.want) {
 			t.Errorf("%v %v: %d %s, want %s", tt.env, tt.args, code, log, tt.want)
 		}
 	}

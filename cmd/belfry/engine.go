@@ -81,10 +81,14 @@ func (s *storeSettings) open(ctx context.Context, m *Main, values config.Values)
 	ctx, cancel := context.WithTimeout(ctx, openWithin)
 	defer cancel()
 	opened, err := adapter.open(ctx, m, u)
-	if err != nil {
+	var wrong *config.Error
+	switch {
+	case errors.As(err, &wrong):
 		return openStore{}, at(place, err)
+	case err != nil && adapter.file == nil: // a file's error names the file
+		return openStore{}, fmt.Errorf("%s: %q: %w", place, address.Mask(), err)
 	}
-	return opened, nil
+	return opened, err
 }
 
 // at adds the place to the error of a setting.

@@ -13,7 +13,7 @@ import (
 
 // storeSettings say where messages are kept.
 type storeSettings struct {
-	Store       config.Address    `key:"store" placeholder:"URL" unset:"sqlite:belfry.db" help:"Where messages are kept: sqlite:FILE, redis://HOST, redis+cluster://HOST,HOST, redis+sentinel://HOST?master=NAME or memory:. Before the default DATABASE_URL counts, then PG_*."`
+	Store       config.Address    `key:"store" placeholder:"URL" unset:"sqlite:belfry.db" help:"Where messages are kept: sqlite:FILE, postgres://USER:PASSWORD@HOST/DATABASE, redis://HOST, redis+cluster://HOST,HOST, redis+sentinel://HOST?master=NAME or memory:. Before the default DATABASE_URL counts, then PG_*."`
 	DatabaseURL config.Address    `key:"-" var:"DATABASE_URL" noflag:"" hidden:"" help:"A store's URL, when BELFRY_STORE is not set."`
 	PgHost      string            `key:"-" var:"PG_HOST" noflag:"" hidden:"" help:"PostgreSQL server, when neither BELFRY_STORE nor DATABASE_URL is set. It needs PG_USER and PG_DB_NAME."`
 	PgPort      config.Port       `key:"-" var:"PG_PORT" noflag:"" hidden:"" default:"5432" help:"PostgreSQL port."`

@@ -115,7 +115,7 @@ var rules = []rule{
 	{
 		name:   "only suites and tests import testing",
 		reason: "it adds flags to every program that links it",
-		in:     func(pkg string) bool { return !suites(pkg) },
+		in:     func(pkg string) bool { return !suites(pkg) && !under(pkg, "internal/testserver") },
 		never:  func(_, imported string) bool { return under(imported, "testing") },
 		breach: [2]string{"internal/dispatch", "testing"},
 	},

@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strconv"
+	"syscall"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -53,6 +54,7 @@ func startPostgres(fast bool) (*Server, error) {
 		}
 		return conn.Close(ctx)
 	}
+	s.stop = syscall.SIGINT // without waiting until all clients have gone
 	s.settled = func() { awaitFree(port) }
 	return s, s.Start()
 }

@@ -28,6 +28,7 @@ type Server struct {
 	command func() *exec.Cmd                // a new one for each start
 	ready   func(ctx context.Context) error // nil when it answers
 	settled func()                          // waits after a kill until a start is possible; may be nil
+	stop    syscall.Signal                  // asks for an orderly end; zero: SIGTERM
 	process *process
 }
 
@@ -106,7 +107,12 @@ func (s *Server) Kill() error {
 }
 
 // Stop ends the server in order.
-func (s *Server) Stop() error { return s.end(syscall.SIGTERM) }
+func (s *Server) Stop() error {
+	if s.stop != 0 {
+		return s.end(s.stop)
+	}
+	return s.end(syscall.SIGTERM)
+}
 
 func (s *Server) end(signal syscall.Signal) error {
 	if s.process == nil {

@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"time"
 
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/belfryhq/belfry/store"
@@ -54,7 +56,7 @@ func Open(ctx context.Context, address string, settings Settings) (*Store, error
 		if code(err) == codeProtocol && !settings.Pooled {
 			return nil, fmt.Errorf("open PostgreSQL: %w: if a pooler such as PgBouncer is in between, say so by pooled=true", err)
 		}
-		return nil, fmt.Errorf("open PostgreSQL: %w", err)
+		return nil, fmt.Errorf("open PostgreSQL: %w", plain(err))
 	}
 	pool, err := pgxpool.NewWithConfig(ctx, conf)
 	if err != nil {
@@ -70,6 +72,16 @@ func Open(ctx context.Context, address string, settings Settings) (*Store, error
 		return nil, errors.Join(err, s.Close())
 	}
 	return s, nil
+}
+
+// plain returns the error of a connection on one line: what went wrong at the first address.
+func plain(err error) error {
+	var failed *pgconn.ConnectError
+	if !errors.As(err, &failed) {
+		return err
+	}
+	cause, _, _ := strings.Cut(failed.Unwrap().Error(), "\n")
+	return fmt.Errorf("it cannot be reached: %s", strings.TrimSpace(cause))
 }
 
 // New returns a Store on a pool of the caller's, whose database has the tables (see Migrator). Close leaves the pool open. Of

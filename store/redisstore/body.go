@@ -16,6 +16,10 @@ import (
 // A body begins with its format, so that a later one can have other fields. Texts and lists have their lengths before
 // them, lists that may be nil their length plus one, numbers are varints.
 
+// smallBody is how large a body may be that is kept with its head, where it costs no entry of its own but is written again
+// with every change; lib.lua has the same.
+const smallBody = 1024
+
 // bodyFormat is the format that is written.
 const bodyFormat = 1
 

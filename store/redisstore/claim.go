@@ -203,10 +203,7 @@ func readClaimed(messages []store.Message, list []any, queue string) ([]store.Me
 	for i := 0; i+2 < len(list); i += 3 {
 		messages = append(messages, store.Message{Queue: queue, ID: asText(list[i])})
 		m := &messages[len(messages)-1]
-		if _, err := readHead(asText(list[i+1]), m); err != nil {
-			return nil, err
-		}
-		if err := readBody(asText(list[i+2]), m); err != nil {
+		if _, err := readMessage(asText(list[i+1]), asText(list[i+2]), m); err != nil {
 			return nil, err
 		}
 	}

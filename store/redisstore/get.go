@@ -31,10 +31,7 @@ func (s *Store) Get(ctx context.Context, key store.Key) (store.Message, error) {
 		return store.Message{}, store.ErrNotFound
 	}
 	m := store.Message{Queue: key.Queue, ID: key.ID}
-	if _, err := readHead(asText(answer[0]), &m); err != nil {
-		return store.Message{}, err
-	}
-	if err := readBody(asText(answer[1]), &m); err != nil {
+	if _, err := readMessage(asText(answer[0]), asText(answer[1]), &m); err != nil {
 		return store.Message{}, err
 	}
 	if m.History, err = readHistory(asText(answer[2])); err != nil {

@@ -15,10 +15,11 @@ import (
 // are exact up to 2^53: instants are whole milliseconds, versions are microseconds since 1970 and a few. The beginning
 // is what a claim rewrites. Offsets from 0:
 //
-//	 0 version d · 8 claims d · 16 priority i32 · 20 flags u8 (1 group, 2 parent, 4 dedup key, 8 history, 16 closed gate)
+//	 0 version d · 8 claims d · 16 priority i32 · 20 flags u8 (1 group, 2 parent, 4 dedup key, 8 history, 16 closed gate,
+//	   32 body)
 //	21 state u8 · 22 stop u8 · 23 VisibleAt d · 31 UpdatedAt d · 39 epoch i64 · 47 owner (length u8, text)
 //	   then DueAt, Attempts, FinishedAt, PurgeAt, DedupUntil, FireAt, CreatedAt d · waits u32 · attempts kept u8
-//	   kind, group, parent, dedup key (length u8, text) · LastError to the end
+//	   kind, group, parent, dedup key (length u8, text) · LastError (length u32, text) · the body if it is small
 //
 // The state of a trace is 0. lib.lua reads and writes the same.
 
@@ -104,7 +105,21 @@ func appendHead(b []byte, m *store.Message, created, updated int64, history int)
 		b = append(b, byte(len(name)))
 		b = append(b, name...)
 	}
-	return append(b, m.LastError...)
+	return append(binary.LittleEndian.AppendUint32(b, uint32(len(m.LastError))), m.LastError...)
+}
+
+// withBody returns a head with the body of its message after it, if that is live and its body small; else head and body
+// apart.
+func withBody(head []byte, m *store.Message) (whole, apart []byte) {
+	if !m.State.Finished() && len(m.Payload) <= smallBody {
+		from := len(head)
+		if head = appendBody(head, m); len(head)-from <= smallBody {
+			head[20] |= 32
+			return head, nil
+		}
+		head = head[:from]
+	}
+	return head, appendBody(make([]byte, 0, size(m)), m)
 }
 
 func flags(m *store.Message, history int) byte {
@@ -121,8 +136,21 @@ func appendDouble(b []byte, n int64) []byte {
 	return binary.LittleEndian.AppendUint64(b, math.Float64bits(float64(n)))
 }
 
-// readHead fills in what a head says. It reports whether the head is a message's, and not a trace's.
-func readHead(text string, m *store.Message) (bool, error) {
+// readMessage fills in what head and body say; an empty body follows the head. It reports whether the head is a message's,
+// and not a trace's, which has no body.
+func readMessage(head, body string, m *store.Message) (bool, error) {
+	rest, err := readHead(head, m)
+	if err != nil || m.State == 0 {
+		return false, err
+	}
+	if body == "" {
+		body = rest
+	}
+	return true, readBody(body, m)
+}
+
+// readHead fills in what a head says and returns what follows it.
+func readHead(text string, m *store.Message) (string, error) {
 	r := reader{text: text}
 	m.Version = r.double()
 	m.Claims = int(r.double())
@@ -137,9 +165,9 @@ func readHead(text string, m *store.Message) (bool, error) {
 	m.Waits = int(r.uint32())
 	r.byte()
 	m.Kind, m.Group, m.Parent, m.DedupKey = r.short(), r.short(), r.short(), r.short()
-	m.LastError = r.rest()
+	m.LastError = r.take(int(r.uint32()))
 	if r.failed {
-		return false, fmt.Errorf("message %q of queue %q: its head is broken", m.ID, m.Queue)
+		return "", fmt.Errorf("message %q of queue %q: its head is broken", m.ID, m.Queue)
 	}
-	return m.State != 0, nil
+	return r.text, nil
 }

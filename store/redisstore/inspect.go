@@ -151,7 +151,7 @@ func (o server) warning() string {
 
 // info returns what Inspect tells.
 func (o server) info() store.Info {
-	info := store.Info{Name: "redis", Version: o.version, Durability: o.durability(), Details: map[string]string{"appendfsync": o.meaning()}}
+	info := store.Info{Name: "redis", Version: o.version, Schema: formatVersion, Durability: o.durability(), Details: map[string]string{"appendfsync": o.meaning()}}
 	for name, value := range map[string]string{
 		"appendonly": o.appendOnly, "mode": o.mode, "maxmemory_policy": o.eviction, "replicas": o.replicas, "warning": o.warning(),
 	} {

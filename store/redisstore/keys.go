@@ -9,7 +9,7 @@ import (
 // All names of keys are made here. With the prefix p and a queue whose encoded name is t:
 //
 //	p{t}:h         hash     id → head, of every message and trace (head.go), and a few fields of the queue (lib.lua)
-//	p{t}:b         hash     id → body, of live messages (body.go)
+//	p{t}:b         hash     id → body, of live messages whose body does not follow the head (body.go)
 //	p{t}:a         hash     id → history, of live messages that have one
 //	p{t}:k:ID      string   body and history of a finished message; expires by itself
 //	p{t}:zPRIORITY zset     live messages of the priority by VisibleAt
@@ -23,7 +23,7 @@ import (
 //	p{t}:d         hash     dedup key → ids
 //	p{t}:w, y      hash     id → ids of gates that wait for it; gate → ids it waits for
 //	p{names N}     zset     names of queues, in lexical order, for N from 0 to 15 by a hash of the name
-//	p{docs}:…      the docs
+//	p{docs}:…      the docs, and the form in which all is written
 //	p:wake         the channel of wake-ups
 //
 // All keys of a queue have the hash tag {t} and so lie in one slot of a Cluster. A script is given the first of them and
@@ -60,6 +60,9 @@ func (k keyspace) docs() (records, names, revision string) {
 	base := k.prefix + "{docs}:"
 	return base + "records", base + "names", base + "revision"
 }
+
+// format returns the key of the form in which all is written.
+func (k keyspace) format() string { return k.prefix + "{docs}:format" }
 
 // wake returns the channel of wake-ups.
 func (k keyspace) wake() string { return k.prefix + ":wake" }

@@ -3,6 +3,7 @@ package redisstore
 import (
 	"context"
 	"fmt"
+	"strconv"
 
 	"github.com/redis/go-redis/v9"
 	"github.com/redis/go-redis/v9/maintnotifications"
@@ -56,8 +57,32 @@ func (a *address) client() redis.UniversalClient {
 	}
 }
 
-// greet fails unless the servers can be reached.
+// formatVersion is the form in which keys are written; it changes when an older version could not read them.
+const formatVersion = 1
+
+// greet fails unless the servers can be reached and what they hold can be read.
 func (s *Store) greet(ctx context.Context) error {
+	if err := s.ping(ctx); err != nil {
+		return err
+	}
+	key := s.keys.format()
+	c := &call{args: []any{"get", key}}
+	err := s.run(ctx, c)
+	if err == nil && c.reply == nil {
+		c = &call{args: []any{"get", key}}
+		err = s.run(ctx, &call{args: []any{"set", key, formatVersion, "nx"}, write: true}, c)
+	}
+	if err != nil {
+		return fmt.Errorf("agree on the form of the keys: %w", err)
+	}
+	if form, told := c.reply.(string); told && form != strconv.Itoa(formatVersion) {
+		return fmt.Errorf("the keys with the prefix %q have the form %s, this version reads %d", s.settings.Prefix, form, formatVersion)
+	}
+	return nil
+}
+
+// ping fails unless every master answers.
+func (s *Store) ping(ctx context.Context) error {
 	if s.cluster != nil {
 		return s.cluster.ForEachMaster(ctx, func(ctx context.Context, node *redis.Client) error { return ping(ctx, node) })
 	}

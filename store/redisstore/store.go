@@ -2,6 +2,7 @@ package redisstore
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -37,12 +38,16 @@ var (
 
 // New returns a store on a client, which the caller closes after the store. The client must send each command once
 // (MaxRetries: -1): one that repeats a write after a lost answer would take the first one's effect for somebody else's.
-// Open makes such clients. Of a Cluster's client only its map of the nodes is used, so that MaxRedirects does not matter;
+// Open makes such clients, and checks what New does not: that the servers can be reached and that what they hold was
+// written in the form that this version reads. Of a Cluster's client only its map of the nodes is used, so that MaxRedirects does not matter;
 // it must not read from replicas.
 func New(client redis.UniversalClient, settings Settings) (*Store, error) {
 	settings, err := settings.withDefaults()
 	if err != nil {
 		return nil, fmt.Errorf("open the Redis store: %w", err)
+	}
+	if _, ring := client.(*redis.Ring); ring {
+		return nil, errors.New("open the Redis store: a Ring spreads keys by itself; give a Cluster, or a store for each server")
 	}
 	s := &Store{
 		client: client, settings: settings, keys: keyspace{settings.Prefix}, scripts: loadScripts(),
@@ -75,7 +80,7 @@ func (s *Store) Ping(ctx context.Context) error {
 		return err
 	}
 	defer s.exit()
-	return s.greet(ctx)
+	return s.ping(ctx)
 }
 
 // ping asks one server. PING alone is answered by a replica too, and by a server that refuses writes.

@@ -16,7 +16,8 @@ type load struct {
 	t       *testing.T
 	r       *receiver
 	current atomic.Pointer[server]
-	due     sync.Map // name → instant
+	pick    func() *server // of several servers; nil: current
+	due     sync.Map       // name → instant
 }
 
 // submit creates n timers that fall due between the given delays, and returns when all are accepted.
@@ -44,7 +45,11 @@ func (l *load) one(ctx context.Context, name string, least, most time.Duration) 
 	for {
 		at := time.Now().Add(least + rand.N(most-least)).Truncate(time.Millisecond)
 		l.due.Store(name, at)
-		err := accept(ctx, l.current.Load, l.r.timer(name, at))
+		pick := l.pick
+		if pick == nil {
+			pick = l.current.Load
+		}
+		err := accept(ctx, pick, l.r.timer(name, at))
 		if err == nil || !strings.Contains(err.Error(), "execute_at must be in the future") {
 			return err
 		}

@@ -19,6 +19,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/belfryhq/belfry/internal/testserver"
 )
 
 // binary is the program, built once.
@@ -38,6 +40,7 @@ func run(m *testing.M) int {
 		return 1
 	}
 	defer os.RemoveAll(dir)
+	defer testserver.StopAll()
 	binary = filepath.Join(dir, "belfry")
 	build := exec.Command("go", "build", "-o", binary, "github.com/belfryhq/belfry/cmd/belfry")
 	if out, err := build.CombinedOutput(); err != nil {

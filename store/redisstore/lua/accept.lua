@@ -22,17 +22,20 @@ local function accepting()
   -- refused is the answer to a message that another keeps out: the reason, and the other one's id, head and body without
   -- the payload.
   function refused(why, q, id, h)
-    local state, body = byte(h, 22)
-    if state == SCHEDULED or state == LEASED then
-      body = call('HGET', q.at .. 'b', id)
-      local pending = q.HSET and q.HSET.b
+    local m, body = decode(h), nil
+    if m.state == 0 then
+      return { why, id, h, '' }
+    elseif is_kept(m) then
+      body = kept(q, id)
+    else
+      body = m.body
+      local pending = body == '' and q.HSET and q.HSET.b
       for i = 1, pending and #pending or 0, 2 do
         if pending[i] == id then body = pending[i + 1] end
       end
-    elseif state >= DONE then
-      body = kept(q, id)
+      if body == '' then body = call('HGET', q.at .. 'b', id) end
     end
-    return { why, id, h, body and sub(body, 1, 4 + unpick('<I4', body)) or '' }
+    return { why, id, without_payload(h, m, body) }
   end
 
   -- members returns the ids of the live messages that a gate names, without the gated one, and how many there are.
@@ -65,7 +68,7 @@ local function accepting()
   end
 
   -- accept stores a message or says why not: it returns its version, or what refused returns.
-  -- m is {id, head, body, extra}.
+  -- m is {id, head, body, extra}; the body may follow the head instead.
   function accept(q, now, micros, overwrite, m)
     local id = m[1]
     local old_head = head(q, id)
@@ -103,7 +106,7 @@ local function accepting()
         write_text(q, 'y', id, table.concat(list))
       end
     end
-    write(q, id, old or nil, new, m[3], extra.history)
+    write(q, id, old or nil, new, m[3] ~= '' and m[3] or new.body, extra.history)
     if old and not is_live(new) then
       leave(q, id, now)
     end

@@ -4,7 +4,7 @@
 -- bytes; the owner; how many bytes of messages are enough; how many addresses, then queue and id of each; then for each
 -- queue to claim from: queue, limit, concurrency, microseconds of the rate, burst.
 --
--- Returns {TIME, messages, told, keyed}: messages holds id, head and body of each, in the order of the queues; told holds
+-- Returns {TIME, messages, told, keyed}: messages holds id, head and body of each ("" if it follows the head), in the order of the queues; told holds
 -- for each queue how many of them are its own, the next instant, whether it was limited, the microsecond at which the
 -- rate allows the next claim or 0, and 1 if there may be more to take that was not taken because of the bytes; keyed
 -- holds queue, id, head and body of what was claimed by address.
@@ -20,16 +20,33 @@ local ARRIVAL = '\0t'
 
 local messages, keyed, bytes = {}, {}, 0
 
+-- bodies_of returns the bodies that are not with their heads, of the ids from first to last, by id.
+local function bodies_of(q, ids, first, last)
+  local apart, bodies = {}, {}
+  for i = first, last do
+    if byte(q.heads[ids[i]], 21) < 32 then
+      apart[#apart + 1] = ids[i]
+    end
+  end
+  if #apart > 0 then
+    local got = call('HMGET', q.at .. 'b', unpack(apart))
+    for i = 1, #apart do
+      bodies[apart[i]] = got[i]
+    end
+  end
+  return bodies
+end
+
 -- lease takes messages of a queue, at most a hundred of the ids from the first on, and appends id, head and body of each
 -- to out. Priorities has that of each id.
 local function lease(q, ids, priorities, first, out)
   local last = math.min(first + 99, #ids)
-  local bodies, heads = call('HMGET', q.at .. 'b', unpack(ids, first, last)), q.heads
+  local heads, bodies = q.heads, bodies_of(q, ids, first, last)
   local set, leased, visible, priority, z = list(q, 'HSET', 'h'), list(q, 'SADD', 'l'), nil, nil, 0
   local s, l, n = #set, #leased, #out
   for i = first, last do
-    local id, body = ids[i], bodies[i - first + 1]
-    local h = heads[id]
+    local id = ids[i]
+    local h, body = heads[id], bodies[id] or ''
     local v, claims = unpick('<dd', h)
     h = pack('<dd', v + 1, claims + 1) .. sub(h, 17, 21) .. LEASE .. sub(h, 49 + byte(h, 48))
     heads[id] = h
@@ -43,14 +60,13 @@ local function lease(q, ids, priorities, first, out)
     visible[z - 1], visible[z] = UNTIL, id
     leased[l] = id
     out[n - 2], out[n - 1], out[n] = id, h, body
-    bytes = bytes + #body
+    bytes = bytes + #h + #body
   end
   q.dirty[ids[first]] = true
 end
 
 -- lease_all leases as many of the messages as their bytes allow, and tells how many and whether some were left.
 local function lease_all(q, ids, priorities)
-  load(q, ids)
   for i = 1, #ids, 100 do
     if i > 1 and bytes > enough then
       return i - 1, 1
@@ -58,6 +74,25 @@ local function lease_all(q, ids, priorities)
     lease(q, ids, priorities, i, messages)
   end
   return #ids, 0
+end
+
+-- present leaves out ids without a head, which a server that evicts has thrown away, and takes them out of their lines.
+local function present(q, ids, priorities)
+  load(q, ids)
+  local n = 0
+  for i = 1, #ids do
+    local id, priority = ids[i], priorities[i]
+    ids[i], priorities[i] = nil, nil
+    if q.heads[id] then
+      n = n + 1
+      ids[n], priorities[n] = id, priority
+    else
+      push(q, 'ZREM', 'z' .. priority, id)
+      q.dirty[id] = true
+      left(q, priority)
+    end
+  end
+  return ids, priorities
 end
 
 -- due returns the first messages of a queue that are visible, at most n.
@@ -73,7 +108,7 @@ local function due(q, lines, n)
       priorities[#priorities + 1] = lines[i]
     end
   end
-  return ids, priorities
+  return present(q, ids, priorities)
 end
 
 -- ahead returns what falls due until the horizon, at most n, whatever its priority.
@@ -89,7 +124,8 @@ local function ahead(q, lines, n)
       end
       load(q, ids)
       for j = 1, #ids do
-        if found < n and byte(q.heads[ids[j]], 22) == SCHEDULED then
+        local h = q.heads[ids[j]]
+        if found < n and h and byte(h, 22) == SCHEDULED then
           soon[#soon + 1] = { ids[j], tonumber(got[2 * j]), lines[i] }
           found = found + 1
         end
@@ -130,7 +166,8 @@ local function live_leases(q)
   local ids, n = call('SMEMBERS', q.at .. 'l'), 0
   load(q, ids)
   for i = 1, #ids do
-    if unpick('<d', q.heads[ids[i]], 24) > now then
+    local h = q.heads[ids[i]]
+    if h and unpick('<d', h, 24) > now then
       n = n + 1
     end
   end

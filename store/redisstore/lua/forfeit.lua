@@ -11,8 +11,9 @@ for i = 1, #KEYS / 2 do
   local ids = call('SMEMBERS', q.at .. 'l')
   load(q, ids)
   for j = 1, #ids do
-    local old = decode(q.heads[ids[j]])
-    if old.owner == owner and unpick('<i8', old.epoch) < epoch then
+    local h = q.heads[ids[j]]
+    local old = h and decode(h)
+    if old and old.owner == owner and unpick('<i8', old.epoch) < epoch then
       local new = copy(old)
       new.v, new.updated, new.state, new.stop, new.owner, new.epoch, new.visible = old.v + 1, now, SCHEDULED, 0, '', NOBODY, old.due
       write(q, ids[j], old, new)

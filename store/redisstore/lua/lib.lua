@@ -19,6 +19,9 @@ local SCHEDULED, LEASED, DONE = 1, 2, 3
 -- What becomes of a message that is put, settled or replaced, beside 0, which is that all went well.
 local EXISTS, DUPLICATE, INFLIGHT, ABORTED, LOST, MISSING, CONFLICT = 1, 2, 3, 4, 5, 6, 7
 
+-- How large a body may be that follows its head; body.go has the same.
+local SMALL = 1024
+
 -- How many values a command takes at most: Lua's unpack is limited to about 8,000.
 local STEP = 4000
 
@@ -196,7 +199,7 @@ local function flush(q)
   settle_fields(q)
   local ended = q.ended
   if ended then
-    send(q, 'HDEL', { h = ended, b = ended })
+    send(q, 'HDEL', { h = ended })
     if call('EXISTS', q.at .. 'c') == 1 then
       send(q, 'ZREM', { c = ended, f = ended })
     end
@@ -241,9 +244,13 @@ local function line(priority)
   return name
 end
 
--- end_plain removes a message that nothing but the indexes of every live message knows of, and that is leased.
-local function end_plain(q, id, priority)
+-- end_plain removes a message that nothing but the indexes of every live message knows of, and that is leased. Apart
+-- says that its body is not with the head.
+local function end_plain(q, id, priority, apart)
   q.heads[id] = false
+  if apart then
+    push(q, 'HDEL', 'b', id)
+  end
   local ended = q.ended
   if not ended then
     ended = {}

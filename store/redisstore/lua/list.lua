@@ -27,7 +27,7 @@ for i = 1, #states do
 end
 
 local function matches(m)
-  return asked[m.state] and (kind == '' or m.kind == kind) and (parent == '' or m.parent == parent)
+  return m and asked[m.state] and (kind == '' or m.kind == kind) and (parent == '' or m.parent == parent)
       and (group == '' or m.group == group) and m.fire >= least_at and m.fire <= greatest_at
 end
 
@@ -115,7 +115,8 @@ local ids = narrow()
 if ids then
   load(q, ids)
   for i = 1, #ids do
-    local m = decode(q.heads[ids[i]])
+    local h = q.heads[ids[i]]
+    local m = h and decode(h)
     if matches(m) then
       take(m, ids[i])
     end
@@ -199,7 +200,9 @@ end
 if order == 'e' and finished == '' then
   return { 1, count and 0 or rows }
 end
-local got, more = in_order(500)
+-- A stretch is as long as what is wanted of it where nearly all matches.
+local narrowed = count or kind ~= '' or parent ~= '' or group ~= ''
+local got, more = in_order(narrowed and 500 or math.min(500, math.max(want, 20)))
 for i = 1, #got, 2 do
   ids = ids or {}
   ids[#ids + 1] = got[i]
@@ -207,7 +210,8 @@ end
 load(q, ids or {})
 local last = #got - 1
 for i = 1, #got, 2 do
-  local m = decode(q.heads[got[i]])
+  local h = q.heads[got[i]]
+  local m = h and decode(h)
   if matches(m) then
     take(m, got[i])
     if not count and found == want then

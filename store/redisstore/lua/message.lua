@@ -1,7 +1,8 @@
 -- What scripts need of messages that are not plain, or that are not just leased or removed. After lib.lua.
 
 local write_text, with, without, clock, decode, encode, copy, is_live, in_flight, holds, is_keyed
-local holder, index, kept, keep, place, write, leave, abandon, vanish, append, now_ms
+local holder, index, kept, keep, body_of, is_kept, place_body, write, leave, abandon, vanish, append, now_ms
+local without_payload
 
 -- whole defines all of it. A script calls it before it uses any.
 function whole()
@@ -86,21 +87,21 @@ function whole()
   -- A head is all of a message that scripts read; head.go has its layout.
   function decode(h)
     local v, claims, priority, flags, state, stop, visible, updated, epoch, owner, at = unpick('<ddi4BBBddc8Bc0', h)
-    local due, attempts, finished, purge, hold, fire, created, waits, history, kind, group, parent, dedup, rest =
-        unpick('<dddddddI4BBc0Bc0Bc0Bc0', h, at)
+    local due, attempts, finished, purge, hold, fire, created, waits, history, kind, group, parent, dedup, err, rest =
+        unpick('<dddddddI4BBc0Bc0Bc0Bc0I4c0', h, at)
     return { v = v, claims = claims, priority = priority, state = state, stop = stop, visible = visible,
       updated = updated, epoch = epoch, owner = owner, due = due, attempts = attempts, finished = finished, purge = purge,
       hold = hold, fire = fire, created = created, waits = waits, history = history, kind = kind, group = group,
-      parent = parent, dedup = dedup, error = sub(h, rest) }
+      parent = parent, dedup = dedup, error = err, body = sub(h, rest) }
   end
 
   function encode(m)
     local flags = (m.group ~= '' and 1 or 0) + (m.parent ~= '' and 2 or 0) + (m.dedup ~= '' and 4 or 0)
-        + (m.history > 0 and 8 or 0) + (m.waits > 0 and 16 or 0)
+        + (m.history > 0 and 8 or 0) + (m.waits > 0 and 16 or 0) + (m.body ~= '' and 32 or 0)
     return pack('<ddi4BBBddc8Bc0', m.v, m.claims, m.priority, flags, m.state, m.stop, m.visible, m.updated, m.epoch, #m.owner, m.owner)
-        .. pack('<dddddddI4BBc0Bc0Bc0Bc0', m.due, m.attempts, m.finished, m.purge, m.hold, m.fire, m.created, m.waits,
-          m.history, #m.kind, m.kind, #m.group, m.group, #m.parent, m.parent, #m.dedup, m.dedup)
-        .. m.error
+        .. pack('<dddddddI4BBc0Bc0Bc0Bc0I4c0', m.due, m.attempts, m.finished, m.purge, m.hold, m.fire, m.created, m.waits,
+          m.history, #m.kind, m.kind, #m.group, m.group, #m.parent, m.parent, #m.dedup, m.dedup, #m.error, m.error)
+        .. m.body
   end
 
   function copy(m)
@@ -217,40 +218,55 @@ function whole()
     end
   end
 
-  -- place tells where body and history are: b for the hashes of live messages, k for a key of their own, or nowhere.
-  function place(m)
-    return m and m.state > 0 and (is_live(m) and 'b' or 'k')
+  -- body_of returns the body of a live message: it follows the head where it is small, else it has a field of its own.
+  function body_of(q, id, m)
+    return m.body ~= '' and m.body or call('HGET', q.at .. 'b', id) or ''
+  end
+
+  -- is_kept tells whether body and history are in a key of their own.
+  function is_kept(m) return m and m.state >= DONE end
+
+  -- place_body decides where the body of a live message is from now on; nil leaves it where it was.
+  function place_body(q, id, old, new, body)
+    local apart = old and is_live(old) and old.body == ''
+    if body and #body <= SMALL then
+      new.body = body
+    elseif body then
+      new.body = ''
+      push2(q, 'HSET', 'b', id, body)
+    end
+    if apart and new.body ~= '' then
+      push(q, 'HDEL', 'b', id)
+    end
   end
 
   -- write is every change of a message: what was stored under the id becomes what is given. Either may be nil. A nil body
   -- or history is the old one.
   function write(q, id, old, new, body, history)
     touch(q, id)
-    local from, to = place(old), place(new)
-    if from and to and from ~= to or from == 'k' and to == 'k' then
-      local old_body, old_history
-      if from == 'k' then
-        old_body, old_history = kept(q, id)
-      elseif not (body and history) then
-        old_body = body or call('HGET', q.at .. 'b', id)
-        old_history = old.history > 0 and call('HGET', q.at .. 'a', id)
-      end
+    local was_live, live, was_kept, kept_now = old and is_live(old), new and is_live(new), is_kept(old), is_kept(new)
+    if was_live and kept_now then
+      body = body or body_of(q, id, old)
+      history = history or old.history > 0 and call('HGET', q.at .. 'a', id) or ''
+    elseif was_kept and (live or kept_now) and not (body and history) then
+      local old_body, old_history = kept(q, id)
       body, history = body or old_body or '', history or old_history or ''
     end
-    if from == 'b' and to ~= 'b' then
-      push(q, 'HDEL', 'b', id)
+    if was_live and not live then
+      if old.body == '' then push(q, 'HDEL', 'b', id) end
       if old.history > 0 then push(q, 'HDEL', 'a', id) end
-    elseif from == 'k' and to ~= 'k' then
+    elseif was_kept and not kept_now then
       q.gone = q.gone or {}
       q.gone[#q.gone + 1] = q.at .. 'k:' .. id
     end
-    if to == 'k' then
-      keep(q, id, body, history or '', new.purge)
-    elseif to == 'b' then
-      if body then push2(q, 'HSET', 'b', id, body) end
+    if kept_now then
+      new.body = ''
+      keep(q, id, body or '', history or '', new.purge)
+    elseif live then
+      place_body(q, id, old, new, body)
       if history and history ~= '' then
         push2(q, 'HSET', 'a', id, history)
-      elseif history and from == 'b' and old.history > 0 then
+      elseif history and was_live and old.history > 0 then
         push(q, 'HDEL', 'a', id)
       end
     end
@@ -305,10 +321,15 @@ function whole()
     if parent ~= '' then
       trace = { v = old.v, claims = 0, priority = 0, state = 0, stop = 0, visible = UNSET, updated = now, epoch = NOBODY,
         owner = '', due = UNSET, attempts = 0, finished = UNSET, purge = now + TRACE, hold = UNSET, fire = UNSET,
-        created = UNSET, waits = 0, history = 0, kind = '', group = '', parent = '', dedup = '', error = '' }
+        created = UNSET, waits = 0, history = 0, kind = '', group = '', parent = '', dedup = '', error = '', body = '' }
     end
     write(q, id, old, trace)
     leave(q, id, now)
+  end
+
+  -- without_payload returns a head and its body without the payload, apart.
+  function without_payload(h, m, body)
+    return sub(h, 1, #h - #m.body), sub(body, 1, 4 + unpick('<I4', body))
   end
 
   -- append adds an attempt to a history: attempts with their lengths before them, at most twenty.

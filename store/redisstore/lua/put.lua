@@ -2,7 +2,8 @@
 --
 -- ARGV: now; now in microseconds; mode: 1 Overwrite, 2 Atomic, 4 only look whether an atomic batch would be stored;
 -- "1" if the names of the queues have just been registered, else "0"; then runs of messages of one queue and priority:
--- queue, priority, how many, and for each: id, head, body, VisibleAt, extra. Extra is "" for a message
+-- queue, priority, how many, and for each: id, head, body ("" if it follows the head), VisibleAt,
+-- extra. Extra is "" for a message
 -- that is scheduled and has no dedup key, group, parent, gate or history; else the lengths and texts of history, ids and
 -- group of the gate.
 --
@@ -60,6 +61,12 @@ local function each(f)
   end
 end
 
+-- refused_by is the answer to a message that another of its batch keeps out.
+local function refused_by(why, m)
+  local fields = decode(m[2])
+  return { why, m[1], without_payload(m[2], fields, m[3] ~= '' and m[3] or fields.body) }
+end
+
 -- foresee tells which message of an atomic batch would be refused, and why. It writes nothing.
 local function foresee()
   accepting()
@@ -70,7 +77,7 @@ local function foresee()
     stored[q], holders[q] = mine, keys
     if mine[id] then
       if not overwrite then
-        return { EXISTS, id, m[2], sub(m[3], 1, 4 + unpick('<I4', m[3])) }
+        return refused_by(EXISTS, m)
       end
     else
       local h = head(q, id)
@@ -85,7 +92,7 @@ local function foresee()
     if holds(new, now) then
       local earlier = keys[new.dedup]
       if earlier and earlier[1] ~= id then
-        return { DUPLICATE, earlier[1], earlier[2], sub(earlier[3], 1, 4 + unpick('<I4', earlier[3])) }
+        return refused_by(DUPLICATE, earlier)
       end
       local other, other_head = holder(q, new.dedup, id, now)
       if other and not mine[other] then
@@ -120,8 +127,8 @@ local function store_run(q, priority, from, count)
   local v = first_version(q, micros)
   common = common or v
   local version = pack('<d', v)
-  local set_h, set_b, visible, new = list(q, 'HSET', 'h'), list(q, 'HSET', 'b'), list(q, 'ZADD', 'z' .. priority), q.new or {}
-  local n, z = #set_h, #visible
+  local set, visible, new = list(q, 'HSET', 'h'), list(q, 'ZADD', 'z' .. priority), q.new or {}
+  local n, z = #set, #visible
   q.new = new
   for i = from, from + 5 * count - 1, 5 do
     local id = ARGV[i]
@@ -131,8 +138,10 @@ local function store_run(q, priority, from, count)
     local h = version .. sub(ARGV[i + 1], 9)
     heads[id], dirty[id] = h, true
     n, z = n + 2, z + 2
-    set_h[n - 1], set_h[n] = id, h
-    set_b[n - 1], set_b[n] = id, ARGV[i + 2]
+    set[n - 1], set[n] = id, h
+    if ARGV[i + 2] ~= '' then
+      push2(q, 'HSET', 'b', id, ARGV[i + 2])
+    end
     visible[z - 1], visible[z] = ARGV[i + 3], id
     new[#new + 1] = id
     if v ~= common then
@@ -147,10 +156,6 @@ end
 for i = 1, #runs do
   local run = runs[i]
   local q, from, rest = run[1], run[3], run[4]
-  if q.uneven then
-    flush(q)
-    q.uneven = false
-  end
   local plain = store_run(q, run[2], from, rest) / 5
   if plain > 0 then
     came(q, run[2])
@@ -166,7 +171,6 @@ for i = 1, #runs do
       results[#results + 1] = result
     end
     number, from, rest = number + 1, from + 5, rest - 1
-    q.uneven = true -- the lists of writes differ in length
   end
 end
 for _, q in pairs(queues) do

@@ -18,11 +18,11 @@ local function remove(q, id, version)
     return false
   end
   local v, _, priority, flags, state = unpick('<ddi4BB', h)
-  if state ~= LEASED or v ~= version or flags ~= 0 then
+  if state ~= LEASED or v ~= version or flags ~= 0 and flags ~= 32 then
     return false
   end
   touch(q, id)
-  end_plain(q, id, priority)
+  end_plain(q, id, priority, flags == 0)
   left(q, priority)
   spend(q, v)
   return true
