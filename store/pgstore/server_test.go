@@ -185,3 +185,35 @@ func TestAStoreOnACallersPoolLeavesItOpen(t *testing.T) {
 	}
 	must(t, pool.Ping(t.Context()))
 }
+
+// TestALeaseThatTheServerLostHasAnotherTokenThanTheNext kills the server when a claim has been answered and not yet been
+// written to the disk, for which claims do not wait.
+func TestALeaseThatTheServerLostHasAnotherTokenThanTheNext(t *testing.T) {
+	t.Parallel()
+	server := testserver.StartPostgres(t)
+	run(t, server.URL, "ALTER SYSTEM SET wal_writer_delay = '10s'", "SELECT pg_reload_conf()")
+	s := open(t, server.URL, pgstore.Settings{})
+	claimed := func() []store.Message {
+		at := time.Now()
+		got, err := s.Claim(t.Context(), store.Claim{Now: at, Until: at.Add(time.Hour), Queues: []store.QueueClaim{{Queue: "q", Limit: 1}}})
+		for try := 0; err != nil && try < 3; try++ { // over connections that broke
+			got, err = s.Claim(t.Context(), store.Claim{Now: at, Until: at.Add(time.Hour), Queues: []store.QueueClaim{{Queue: "q", Limit: 1}}})
+		}
+		must(t, err)
+		return got.Messages
+	}
+	results, err := s.Put(t.Context(), time.Now(), []store.Message{{Queue: "q", ID: "a", FireAt: time.Now()}}, 0)
+	must(t, errors.Join(err, results[0].Err))
+	first := claimed()
+	must(t, server.Kill())
+	must(t, server.Start())
+	second := claimed()
+	if len(first) != 1 || len(second) != 1 {
+		t.Fatalf("claimed %d messages, and %d when the server was back without the lease", len(first), len(second))
+	}
+	errs, err := s.Settle(t.Context(), time.Now(), []store.Settlement{{Token: first[0].Token(), Outcome: store.OutcomeDone, PurgeAt: store.Never}})
+	must(t, err)
+	if !errors.Is(errs[0], store.ErrLeaseLost) {
+		t.Errorf("the token %+v of the lost lease ended the lease %+v: %v", first[0].Token(), second[0].Token(), errs[0])
+	}
+}
