@@ -34,6 +34,8 @@ var (
 	_ store.Store   = (*Store)(nil)
 	_ store.Waker   = (*Store)(nil)
 	_ store.Clocker = (*Store)(nil)
+
+	_ store.Paralleler = (*Store)(nil)
 )
 
 // New returns a store on a client, which the caller closes after the store. The client must send each command once
@@ -102,6 +104,15 @@ func (s *Store) Now(ctx context.Context) (time.Time, error) {
 		return time.Time{}, fmt.Errorf("read the server's clock: %w", err)
 	}
 	return now.UTC(), nil
+}
+
+// Parallel returns two, since a server runs one script at a time: while it does, the next batch is on its way. On a Cluster
+// batches of several queues are run by several servers.
+func (s *Store) Parallel() int {
+	if s.cluster != nil {
+		return 4
+	}
+	return 2
 }
 
 // Docs returns the records that are not messages.

@@ -28,6 +28,45 @@ local function remove(q, id, version)
   return true
 end
 
+-- finish is settle for a plain message that is finished and kept, which most are. It makes the new head from parts of the
+-- old one (see head.go) and reports whether it could.
+local function finish(q, id, s)
+  local h = head(q, id)
+  if not h or s.state < DONE or s.purge <= now or s.head ~= '' or text(q, 'w', id) then
+    return false
+  end
+  local v, claims, priority, flags, state = unpick('<ddi4BB', h)
+  if state ~= LEASED or v ~= s.version or flags ~= 0 and flags ~= 32 then
+    return false
+  end
+  touch(q, id)
+  local at = 49 + byte(h, 48)
+  local attempts = unpick('<d', h, at + 8)
+  local kind = at + 62 + byte(h, at + 61) -- after the kind and its length; group, parent and dedup key are empty
+  local body = flags == 32 and sub(h, kind + 7 + unpick('<I4', h, kind + 3)) or call('HGET', q.at .. 'b', id) or ''
+  local history, kept_attempts = '', 0
+  if s.attempt ~= '' then
+    history, kept_attempts = pack('<I4', #s.attempt) .. s.attempt, 1
+  end
+  h = pack('<ddi4BBBddc8B', v + 1, claims, priority, kept_attempts > 0 and 8 or 0, s.state, 0, UNSET, now, NOBODY, 0)
+      .. sub(h, at, at + 7) .. pack('<ddd', attempts + kept_attempts, now, s.purge) .. sub(h, at + 32, at + 59)
+      .. string.char(kept_attempts) .. sub(h, at + 61, kind - 1) .. pack('<BBBI4c0', 0, 0, 0, #s.error, s.error)
+  q.heads[id] = h
+  push2(q, 'HSET', 'h', id, h)
+  if flags == 0 then
+    push(q, 'HDEL', 'b', id)
+  end
+  push(q, 'ZREM', line(priority), id)
+  left(q, priority)
+  push(q, 'SREM', 'l', id)
+  push2(q, 'ZADD', 'e' .. s.state, ARGV[1], id)
+  if s.purge ~= NEVER then
+    push2(q, 'ZADD', 'p', s.purge, id)
+  end
+  keep(q, id, body, history, s.purge)
+  return true
+end
+
 -- settle applies one settlement without its follow-ups.
 local function settle(q, id, s)
   local h = head(q, id)
@@ -116,6 +155,9 @@ local function apply(from)
     local release
     release, s.at, s.purge, s.error, s.attempt, s.head, s.body = unpick('<BddI4c0I4c0I4c0I4c0', detail)
     s.release = release == 1
+  end
+  if not look and finish(q, id, s) then
+    return 0
   end
   return settle(q, id, s)
 end
