@@ -27,15 +27,18 @@ func openSlow(t testing.TB) store.Store {
 }
 
 func TestStoreThatRemembersWhereClaimsBegin(t *testing.T) {
+	t.Parallel()
 	storetest.Run(t, openSlow, storetest.Options{Scale: storetest.Small})
 }
 
 func TestModelThatRemembersWhereClaimsBegin(t *testing.T) {
+	t.Parallel()
 	storetest.RunModel(t, openSlow, storetest.Options{Scale: storetest.Small})
 }
 
 // TestWhatAnotherProcessWritesInThePastIsFoundSoon checks that a claim now and then begins at the beginning.
 func TestWhatAnotherProcessWritesInThePastIsFoundSoon(t *testing.T) {
+	t.Parallel()
 	address := testserver.Postgres(t)
 	s, other := open(t, address, pgstore.Settings{}), open(t, address, pgstore.Settings{})
 	s.ClaimsAreSlow()
