@@ -37,8 +37,8 @@ scale: ## the laws of a store at full scale: a million messages waiting
 	BELFRY_SCALE=full $(GO) test -timeout 60m -run '^TestStore$$' ./store/...
 
 .PHONY: bench
-bench: ## measurements beside the bare database
-	cd bench && $(GO) run . all
+bench: ## measurements beside the bare database and beside peers on durable throwaway servers
+	$(GO) run ./internal/testserver/with -durable sh -c 'cd bench && $(GO) run . -systems memory,sqlite,postgres,redis,river,asynq all'
 
 .PHONY: e2e-full
 e2e-full: ## end-to-end tests at full scale: longer leases, more messages

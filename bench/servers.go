@@ -26,7 +26,7 @@ func server(variable string) (string, error) {
 
 // freshPostgres makes an empty database.
 func (b *bench) freshPostgres() (address string, remove func(), err error) {
-	admin, err := server("BELFRY_BENCH_POSTGRES_URL")
+	admin, err := server("BELFRY_TEST_POSTGRES_URL")
 	if err != nil {
 		return "", nil, err
 	}
@@ -51,7 +51,7 @@ func (b *bench) freshPostgres() (address string, remove func(), err error) {
 
 // freshRedis empties the server's first database.
 func (b *bench) freshRedis() (address string, remove func(), err error) {
-	if address, err = server("BELFRY_BENCH_REDIS_URL"); err != nil {
+	if address, err = server("BELFRY_TEST_REDIS_URL"); err != nil {
 		return "", nil, err
 	}
 	o, err := redis.ParseURL(address)

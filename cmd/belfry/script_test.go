@@ -14,7 +14,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){"belfry": main})
+	testscript.Main(stopping{m}, map[string]func(){"belfry": main})
 }
 
 // The scripts start the real program, one process each time.

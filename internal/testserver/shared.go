@@ -18,7 +18,7 @@ type Kind struct {
 	// Name is what it is called in messages, Variable the environment variable that names one that is given.
 	Name, Variable string
 
-	start func() (address string, stop func(), err error)
+	start func(fast bool) (address string, stop func(), err error)
 	once  sync.Once
 	url   string
 	err   error
@@ -29,8 +29,8 @@ var (
 	postgres = &Kind{Name: "PostgreSQL", Variable: "BELFRY_TEST_POSTGRES_URL", start: one(startPostgres)}
 	mysql    = &Kind{Name: "MariaDB", Variable: "BELFRY_TEST_MYSQL_URL", start: one(startMySQL)}
 	redis1   = &Kind{Name: "Redis", Variable: "BELFRY_TEST_REDIS_URL", start: one(func(fast bool) (*Server, error) { return startRedis(fast) })}
-	cluster  = &Kind{Name: "Redis Cluster", Variable: "BELFRY_TEST_REDIS_CLUSTER_URL", start: func() (string, func(), error) {
-		c, err := startCluster(true, 0)
+	cluster  = &Kind{Name: "Redis Cluster", Variable: "BELFRY_TEST_REDIS_CLUSTER_URL", start: func(fast bool) (string, func(), error) {
+		c, err := startCluster(fast, 0)
 		if err != nil {
 			return "", nil, err
 		}
@@ -39,9 +39,9 @@ var (
 	kinds = []*Kind{postgres, mysql, redis1, cluster}
 )
 
-func one(start func(fast bool) (*Server, error)) func() (string, func(), error) {
-	return func() (string, func(), error) {
-		s, err := start(true)
+func one(start func(fast bool) (*Server, error)) func(fast bool) (string, func(), error) {
+	return func(fast bool) (string, func(), error) {
+		s, err := start(fast)
 		if err != nil {
 			return "", nil, err
 		}
@@ -54,14 +54,14 @@ var (
 	stops   []func() // of the servers that this process started
 )
 
-// address returns the server's URL and starts it if nobody has.
-func (k *Kind) address() (string, error) {
+// address returns the server's URL and starts it if nobody has. Fast: what it acknowledges need not survive a power cut.
+func (k *Kind) address(fast bool) (string, error) {
 	k.once.Do(func() {
 		if k.url = os.Getenv(k.Variable); k.url != "" {
 			return
 		}
 		var stop func()
-		if k.url, stop, k.err = k.start(); k.err == nil {
+		if k.url, stop, k.err = k.start(fast); k.err == nil {
 			stopsMu.Lock()
 			defer stopsMu.Unlock()
 			stops = append(stops, stop)
@@ -88,14 +88,14 @@ func StopAll() {
 }
 
 // StartAll starts a shared server of each kind, at once, and returns the variables that name them; what cannot be started
-// is told by problem, and left out.
-func StartAll(problem func(error)) []string {
+// is told by problem, and left out. Durable ones keep what they acknowledged through a power cut, as servers in use do.
+func StartAll(durable bool, problem func(error)) []string {
 	var mu sync.Mutex
 	var variables []string
 	var wait sync.WaitGroup
 	for _, k := range kinds {
 		wait.Go(func() {
-			address, err := k.address()
+			address, err := k.address(!durable)
 			mu.Lock()
 			defer mu.Unlock()
 			if err != nil {
@@ -128,7 +128,7 @@ func check(t testing.TB, err error) {
 // need returns a shared server's URL or ends the test.
 func (k *Kind) need(t testing.TB) string {
 	t.Helper()
-	address, err := k.address()
+	address, err := k.address(true)
 	check(t, err)
 	return address
 }

@@ -131,5 +131,9 @@ func (s Settings) config(address string) (*pgxpool.Config, error) {
 		set("idle_in_transaction_session_timeout", ms)
 	}
 	set("tcp_user_timeout", "30000")
+	// Every statement has an index in whose order it reads. A planner that knows nothing of a table yet may prefer to read
+	// all of it.
+	set("enable_seqscan", "off")
+	set("enable_bitmapscan", "off")
 	return conf, nil
 }

@@ -140,10 +140,10 @@ func (s *Store) Ping(ctx context.Context) error {
 	}
 	defer leave()
 	var standby bool
-	err = s.pool.QueryRow(ctx, "SELECT pg_is_in_recovery()").Scan(&standby)
+	err = s.pool.QueryRow(ctx, "SELECT pg_is_in_recovery() OR current_setting('transaction_read_only')::bool").Scan(&standby)
 	if err == nil && standby {
 		s.pool.Reset()
-		err = errors.New("the server is a standby, which only reads")
+		err = errors.New("the server only reads: it is a standby, or was made read-only")
 	}
 	if err != nil {
 		return fmt.Errorf("ping: %w", err)

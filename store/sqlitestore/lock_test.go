@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 )
@@ -55,5 +56,25 @@ func TestAStoreNeedsAFile(t *testing.T) {
 	}
 	if _, err := Open(t.Context(), filepath.Join(t.TempDir(), "missing", "b.db"), Settings{}); err == nil {
 		t.Error("Open in a folder that is not there gave no error")
+	}
+}
+
+func TestOnlyTheOwnerReadsANewFile(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		return // permissions are the folder's there
+	}
+	path := filepath.Join(t.TempDir(), "belfry.db")
+	s := openTest(t, path)
+	if err := s.Ping(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{path, path + "-wal"} {
+		info, err := os.Stat(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if info.Mode().Perm() != 0o600 {
+			t.Errorf("%s has the permissions %v", name, info.Mode().Perm())
+		}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"strconv"
 	"sync"
 
@@ -50,11 +51,24 @@ func Open(ctx context.Context, path string, settings Settings) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := create(path); err != nil {
+		return nil, errors.Join(fmt.Errorf("create %s: %w", path, err), lock.release())
+	}
 	s := &Store{path: path, lock: lock}
 	if err := s.open(ctx, settings.withDefaults()); err != nil {
 		return nil, errors.Join(fmt.Errorf("open %s: %w", path, err), lock.release())
 	}
 	return s, nil
+}
+
+// create makes the file where there is none, readable by its owner alone: it holds payloads. SQLite gives its log the same
+// permissions.
+func create(path string) error {
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return err
+	}
+	return f.Close()
 }
 
 // open builds the store on a locked file.

@@ -2,6 +2,8 @@
 // testserver reads, and stops the servers after it:
 //
 //	go run ./internal/testserver/with go test ./...
+//
+// With -durable as the first argument the servers keep what they acknowledge through a power cut, for measurements.
 package main
 
 import (
@@ -18,13 +20,17 @@ import (
 func main() { os.Exit(run(os.Args[1:])) }
 
 func run(args []string) int {
+	durable := len(args) > 0 && args[0] == "-durable"
+	if durable {
+		args = args[1:]
+	}
 	if len(args) == 0 {
 		fmt.Fprintln(os.Stderr, "with: name a command to run")
 		return 2
 	}
 	failed := false
 	defer testserver.StopAll()
-	variables := testserver.StartAll(func(err error) {
+	variables := testserver.StartAll(durable, func(err error) {
 		fmt.Fprintln(os.Stderr, "with:", err)
 		failed = true
 	})

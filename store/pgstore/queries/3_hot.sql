@@ -33,8 +33,8 @@ UNION ALL
 SELECT n, visible_at, 1, row_number() OVER () FROM ahead
 ), taken AS (
 UPDATE {t}messages m
-SET state = 2, visible_at = :until::bigint, owner = :owner::text, epoch = :epoch::bigint, stop = 0, claims = m.claims + 1, version = m.version + 1,
-updated_at = :now::bigint
+SET state = 2, visible_at = :until::bigint, owner = :owner::text, epoch = :epoch::bigint, stop = 0, claims = m.claims + 1,
+version = greatest(m.version + 1, (extract(epoch FROM clock_timestamp()) * 1000000)::bigint), updated_at = :now::bigint
 FROM picked WHERE m.n = picked.n
 RETURNING picked.place, picked.ahead, picked.was, m.*
 )
@@ -91,7 +91,8 @@ SELECT 1 FROM {t}finished f WHERE f.queue = r.queue AND f.dedup_key = r.dedup_ke
 AND EXISTS (SELECT 1 FROM {t}messages m WHERE m.queue = r.queue AND m.id = r.id)
 ) THEN 0 ELSE 1 END)
 
--- A lease that is lost with the server's power is taken again by somebody: claims do not wait for the disk.
+-- A lease that is lost with the server's power is taken again by somebody: claims do not wait for the disk. The lease that
+-- follows has another version, and so another token, since that is no less than the server's clock in microseconds.
 
 -- name: claim_begin()
 SELECT set_config('synchronous_commit', 'off', true)

@@ -1,10 +1,10 @@
 -- Purge and docs.
 
 -- name: purgeable(now, limit)
-SELECT purge_at, n, 0::bigint, ''::text AS queue, ''::text AS id FROM {t}finished
-WHERE purge_at <= :now AND purge_at < 9007199254740991
+(SELECT purge_at, n, 0::bigint, ''::text AS queue, ''::text AS id FROM {t}finished
+WHERE purge_at <= :now AND purge_at < 9007199254740991 ORDER BY purge_at LIMIT :limit)
 UNION ALL
-SELECT purge_at, 0::bigint, 0::bigint, queue, id FROM {t}traces WHERE purge_at <= :now
+(SELECT purge_at, 0::bigint, 0::bigint, queue, id FROM {t}traces WHERE purge_at <= :now ORDER BY purge_at LIMIT :limit)
 ORDER BY purge_at LIMIT :limit
 
 -- name: doc_get(name)
