@@ -186,17 +186,26 @@ local function settle_fields(q)
   end
   if q.spent > 0 and q.spent > tonumber(head(q, VERSION) or 0) then
     local version = string.format('%.0f', q.spent)
-    push2(q, 'HSET', 'h', VERSION, version)
+    if q.HSET then
+      push2(q, 'HSET', 'h', VERSION, version)
+    else -- what only frees memory must not fail for lack of it; versions grow with the clock, too
+      redis.pcall('HSET', q.at .. 'h', VERSION, version)
+    end
     q.heads[VERSION] = version
   end
 end
 
--- flush sends all writes that were collected for a queue.
+-- flush sends all writes that were collected for a queue: first those that need memory, which a full server refuses, so
+-- that nothing is done by halves then.
 local function flush(q)
   if next(q.dirty) == nil and not q.written then
     return
   end
   settle_fields(q)
+  if q.HSET then send(q, 'HSET', q.HSET) end
+  if q.ZADD then send(q, 'ZADD', q.ZADD) end
+  if q.SADD then send(q, 'SADD', q.SADD) end
+  if q.new and #q.new > 0 then note_new(q, q.new) end
   local ended = q.ended
   if ended then
     send(q, 'HDEL', { h = ended })
@@ -205,13 +214,9 @@ local function flush(q)
     end
     send(q, 'SREM', { l = ended })
   end
-  if q.HSET then send(q, 'HSET', q.HSET) end
   if q.HDEL then send(q, 'HDEL', q.HDEL) end
   if q.ZREM then send(q, 'ZREM', q.ZREM) end
-  if q.ZADD then send(q, 'ZADD', q.ZADD) end
   if q.SREM then send(q, 'SREM', q.SREM) end
-  if q.SADD then send(q, 'SADD', q.SADD) end
-  if q.new and #q.new > 0 then note_new(q, q.new) end
   if q.gone then
     for i = 1, #q.gone, STEP do
       call('UNLINK', unpack(q.gone, i, math.min(i + STEP - 1, #q.gone)))
