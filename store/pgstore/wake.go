@@ -23,7 +23,9 @@ type waker struct {
 	channel string
 	pooled  bool
 	closed  chan struct{}
-	told    sync.WaitGroup
+
+	mu   sync.Mutex // held while told is added to, or closed is closed
+	told sync.WaitGroup
 }
 
 func newWaker(pool *pgxpool.Pool, s Settings) *waker {
@@ -98,6 +100,8 @@ func encodeHints(hints []store.QueueHint) ([]string, error) {
 
 // tell sends wake-ups in the background: the store itself has something to say.
 func (w *waker) tell(hints []store.QueueHint) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
 	select {
 	case <-w.closed:
 		return
@@ -196,6 +200,8 @@ func (w *waker) wait(ctx context.Context, c *pgx.Conn) (string, error) {
 }
 
 func (w *waker) close() {
+	w.mu.Lock()
 	close(w.closed)
+	w.mu.Unlock()
 	w.told.Wait()
 }
