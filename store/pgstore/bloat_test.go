@@ -27,15 +27,18 @@ func openSlow(t testing.TB) store.Store {
 }
 
 func TestStoreThatRemembersWhereClaimsBegin(t *testing.T) {
+	t.Parallel()
 	storetest.Run(t, openSlow, storetest.Options{Scale: storetest.Small})
 }
 
 func TestModelThatRemembersWhereClaimsBegin(t *testing.T) {
+	t.Parallel()
 	storetest.RunModel(t, openSlow, storetest.Options{Scale: storetest.Small})
 }
 
 // TestWhatAnotherProcessWritesInThePastIsFoundSoon checks that a claim now and then begins at the beginning.
 func TestWhatAnotherProcessWritesInThePastIsFoundSoon(t *testing.T) {
+	t.Parallel()
 	address := testserver.Postgres(t)
 	s, other := open(t, address, pgstore.Settings{}), open(t, address, pgstore.Settings{})
 	s.ClaimsAreSlow()
@@ -102,7 +105,7 @@ func TestClaimsStayFastUnderAnOldTransaction(t *testing.T) {
 	take(t, fresh, "q", 90)
 	whole, last := time.Since(begin), median(took[len(took)-rounds/5:])
 	t.Logf("at the end of %d messages, a claim took %v; one that begins at the beginning %v", rounds*100, last, whole)
-	if last > whole/2 {
+	if fullScale() && last > whole/2 { // smaller differences drown in what else the machine does
 		t.Errorf("a claim took %v, which is no less than %v for one that begins at the beginning", last, whole)
 	}
 }

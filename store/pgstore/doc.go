@@ -21,8 +21,15 @@
 // NOTIFY, on a connection of their own, never in the transaction of an accept: PostgreSQL makes notifying transactions commit
 // one after the other. Inside a caller's transaction (InTx) it is in it, once for the transaction.
 //
+// # What cannot be cleaned up
+//
+// While somebody holds an old transaction open, what was claimed stays in the index for claims. After a slow claim of a queue the
+// process remembers from which instant on each priority has something left, and begins there (queries claim_from and next_from).
+// What it writes itself lowers that; what other processes write before it is found by the claim that begins at the beginning,
+// about once a second.
+//
 // # Names and sessions
 //
 // Tables are in the schema and have the prefix that Settings say. No statement needs a session to outlive its transaction but
-// LISTEN and prepared statements; Settings.Pooled does without both, for PgBouncer in transaction mode.
+// LISTEN, prepared statements and the planner's settings; Settings.Pooled does without, for PgBouncer in transaction mode.
 package pgstore

@@ -51,7 +51,18 @@ func Migrations(address string) (*Migrator, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Migrator{conf.ConnConfig, settings}, nil
+	return newMigrator(conf.ConnConfig, settings), nil
+}
+
+// newMigrator returns a Migrator whose statements may take as long as they need.
+func newMigrator(conf *pgx.ConnConfig, settings Settings) *Migrator {
+	conf = conf.Copy()
+	for _, timeout := range []string{"statement_timeout", "idle_in_transaction_session_timeout"} {
+		if _, set := conf.RuntimeParams[timeout]; set { // which it is not behind a pooler
+			conf.RuntimeParams[timeout] = "0"
+		}
+	}
+	return &Migrator{conf, settings}
 }
 
 // Up makes every step that is missing and returns those it made.

@@ -193,14 +193,14 @@ func TestAStatementTimeoutCutsNoMigration(t *testing.T) {
 	must(t, err)
 	opened := make(chan error, 1)
 	go func() {
-		s, err := pgstore.Open(t.Context(), with(t, address, "statement_timeout", "50ms"), pgstore.Settings{})
+		s, err := pgstore.Open(t.Context(), with(t, address, "statement_timeout", "500ms"), pgstore.Settings{})
 		if err == nil {
 			err = s.Close()
 		}
 		opened <- err
 	}()
 	waits := "SELECT count(*) FROM pg_locks l JOIN pg_stat_activity a USING (pid) WHERE l.locktype = 'advisory' AND NOT l.granted AND a.datname = current_database()" +
-		" AND now() - a.query_start > interval '100 milliseconds'"
+		" AND now() - a.query_start > interval '800 milliseconds'"
 	for ask(t, address, waits) != "1" {
 		select {
 		case err := <-opened:

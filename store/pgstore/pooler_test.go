@@ -232,10 +232,12 @@ func throughPooler(t testing.TB) store.Store {
 type deaf struct{ store.Store }
 
 func TestAPoolerByTransactionsIsEnough(t *testing.T) {
+	t.Parallel()
 	storetest.Run(t, throughPooler, storetest.Options{Scale: storetest.Small})
 }
 
 func TestModelThroughAPooler(t *testing.T) {
+	t.Parallel()
 	storetest.RunModel(t, throughPooler, storetest.Options{Scale: storetest.Small})
 }
 

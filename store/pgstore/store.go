@@ -51,7 +51,7 @@ func Open(ctx context.Context, address string, settings Settings) (*Store, error
 	if err != nil {
 		return nil, err
 	}
-	m := &Migrator{conf.ConnConfig, settings}
+	m := newMigrator(conf.ConnConfig, settings)
 	if err := m.ready(ctx); err != nil {
 		if code(err) == codeProtocol && !settings.Pooled {
 			return nil, fmt.Errorf("open PostgreSQL: %w: if a pooler such as PgBouncer is in between, say so by pooled=true", err)

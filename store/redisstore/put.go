@@ -190,8 +190,10 @@ var errUnregistered = errors.New("the names of queues vanish: is the server's me
 
 // run runs calls in their order and reads their answers. Queues that are new are registered first.
 func (p *putting) run(ctx context.Context, calls []*putCall) error {
-	for range 3 {
-		if err := p.register(ctx, calls); err != nil {
+	for try := range 3 {
+		// Another caller may register a queue that this one found unregistered, and its script may not have run yet: a
+		// second try relies on nobody.
+		if err := p.register(ctx, calls, try > 0); err != nil {
 			return err
 		}
 		plain := make([]*call, len(calls))
@@ -233,9 +235,9 @@ func (s *Store) shorten(ctx context.Context, queues []string) {
 }
 
 // register registers the queues of calls.
-func (p *putting) register(ctx context.Context, calls []*putCall) error {
+func (p *putting) register(ctx context.Context, calls []*putCall, all bool) error {
 	for _, c := range calls {
-		fresh, err := p.s.register(ctx, c.names)
+		fresh, err := p.s.register(ctx, c.names, all)
 		if err != nil {
 			return err
 		}

@@ -41,12 +41,12 @@ func (r *registry) remove(queue string) {
 
 // register puts the names of queues where Queues, List and Purge find them, before the first message is put: a name
 // without messages does no harm, messages without a name would be lost to all who do not know it. It tells whether
-// there were any that this process had not registered.
-func (s *Store) register(ctx context.Context, queues []string) (bool, error) {
+// there were any that this process had not registered; all counts none as registered.
+func (s *Store) register(ctx context.Context, queues []string, all bool) (bool, error) {
 	var fresh []string
 	var calls []*call
 	for _, q := range queues {
-		if !s.known.has(q) {
+		if all || !s.known.has(q) {
 			fresh = append(fresh, q)
 			calls = append(calls, &call{args: []any{"zadd", s.keys.names(shard(q)), 0, q}, write: true})
 		}

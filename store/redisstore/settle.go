@@ -215,7 +215,7 @@ func (p *settling) flush(ctx context.Context) error {
 				continue
 			}
 			p.s.known.remove(c.names[n-1])
-			if _, err := p.s.register(ctx, c.names); err != nil {
+			if _, err := p.s.register(ctx, c.names, true); err != nil {
 				return err
 			}
 			c.args[3] = 1

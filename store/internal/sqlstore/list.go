@@ -69,24 +69,36 @@ func (l *listing) run(w *work) error {
 	if err := read(); err != nil {
 		return err
 	}
-	for i := range l.entries {
-		if err := l.load(&l.entries[i]); err != nil {
+	return l.load()
+}
+
+// load reads the rows of the entries, the live and the finished ones together.
+func (l *listing) load() error {
+	l.records = make([]*record, len(l.entries))
+	for _, live := range []bool{true, false} {
+		var places []int
+		for i := range l.entries {
+			if l.entries[i].live == live {
+				places = append(places, i)
+			}
+		}
+		q, width := l.row(live)
+		args := func(i int) []any { return []any{&l.entries[places[i]].n} }
+		err := l.queryEach(q, len(places), args, func(i int, row Row) error {
+			r := &record{}
+			l.records[places[i]] = r
+			return row.Scan(r.columns(width)...)
+		})
+		if err != nil {
 			return err
 		}
 	}
-	return nil
-}
-
-// load reads the row of an entry.
-func (l *listing) load(e *entry) error {
-	q, width := l.row(e.live)
-	r := &record{}
-	found, err := l.first(q, r.columns(width), e.n)
-	if err == nil && !found {
-		err = fmt.Errorf("the row of message %q of queue %q is missing", e.id, e.queue)
+	for i, r := range l.records {
+		if r == nil {
+			return fmt.Errorf("the row of message %q of queue %q is missing", l.entries[i].id, l.entries[i].queue)
+		}
 	}
-	l.records = append(l.records, r)
-	return err
+	return nil
 }
 
 // row returns the query of a row and how many columns it has.
@@ -163,6 +175,9 @@ func (l *listing) merged() error {
 	streams, err := l.streams()
 	if err != nil {
 		return err
+	}
+	for _, s := range streams {
+		s.chunk = int64((l.skip() + l.limit() + 1) / len(streams) / 2) // to begin with the stream's share of the page
 	}
 	m, err := l.newMerge(l.order, streams)
 	if err != nil {

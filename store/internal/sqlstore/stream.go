@@ -25,8 +25,8 @@ type stream struct {
 	buf   []entry
 }
 
-// firstChunk is how many entries a stream reads at first. Each next chunk is twice as large, up to maxChunk: of a
-// thousand streams most give one entry to a page, or none.
+// firstChunk is how many entries a stream reads at first, or its share of the page where that is more. Each next chunk is
+// twice as large, up to maxChunk: of a thousand streams most give one entry to a page, or none.
 const (
 	firstChunk = 2
 	maxChunk   = 512
