@@ -39,7 +39,7 @@ var errPutAnswer = errors.New("script put gave an answer of another form")
 // read reads the answer of a call.
 func (p *putting) read(c *putCall) error {
 	answer := c.list()
-	if len(answer) != 2 || len(asList(answer[0]))%2 != 1 {
+	if len(answer) < 2 || len(asList(answer[0]))%2 != 1 {
 		return errPutAnswer
 	}
 	results := asList(answer[0])
@@ -64,6 +64,11 @@ func (p *putting) read(c *putCall) error {
 		p.results[c.at[n]] = result
 	}
 	p.opened = append(p.opened, openedGates(answer[1], c.names)...)
+	for _, n := range asList(answer[len(answer)-1]) {
+		if len(answer) == 3 {
+			p.long = append(p.long, c.names[asInt(n)-1])
+		}
+	}
 	return nil
 }
 

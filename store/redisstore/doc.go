@@ -14,8 +14,10 @@
 // Every transition is one Lua script for a batch, called by its hash. A script reads heads with one command, decides by
 // version and state, collects its writes and sends them with one command for each structure, so that its cost is that of
 // the structures and not of calls. Calls are bounded by messages and bytes; none holds the server up for more than some
-// milliseconds. On a single server one call serves all queues of a batch; on a Cluster each queue has a call, and those of
-// one node go in one pipeline.
+// milliseconds. What most calls need is short: messages with nothing but a due instant have a script of their own, and
+// the functions for all others are made when a call needs them, since Redis runs a script's whole text every time. On a
+// single server one call serves all queues of a batch; on a Cluster each queue has a call, and those of one node go in
+// one pipeline.
 //
 // A call without an answer is never repeated here, nor by the client that Open makes: whether it took effect is for the
 // caller to find out, who has ids, versions and tokens to do so. Only what a server certainly did not run is sent again:

@@ -76,6 +76,14 @@ func (s *Store) put(ctx context.Context, now time.Time, messages []store.Message
 		}
 		c.add(s.keys, i, m, p.now.millis)
 	}
+	// Several calls of one queue must keep their order even if one is sent again.
+	if mode&store.Overwrite == 0 && len(calls) == len(open) {
+		for _, c := range calls {
+			if c.plain {
+				c.script = s.scripts.plain
+			}
+		}
+	}
 	if err := p.run(ctx, calls); err != nil {
 		return nil, err
 	}
@@ -91,6 +99,7 @@ type putting struct {
 	now     now
 	results []store.PutResult
 	opened  []store.QueueHint
+	long    []string // queues whose journals are long
 }
 
 // putCall is a call of put.lua.
@@ -101,6 +110,7 @@ type putCall struct {
 	queues []int // the number of the queue of each
 	bytes  int
 	run    run
+	plain  bool // all messages are
 }
 
 // run is the last run of messages of one queue and priority in a call.
@@ -112,7 +122,7 @@ type run struct {
 }
 
 func (p *putting) call(mode int) *putCall {
-	return &putCall{call: call{script: p.s.scripts.put, write: true, args: []any{p.now.millis, p.now.micros, mode, 0}}}
+	return &putCall{plain: true, call: call{script: p.s.scripts.put, write: true, args: []any{p.now.millis, p.now.micros, mode, 0}}}
 }
 
 // add adds a message to the call.
@@ -127,6 +137,7 @@ func (c *putCall) add(k keyspace, i int, m *store.Message, now int64) {
 	c.run.n++
 	c.args[c.run.count] = c.run.n
 	c.args = appendMessage(c.args, m, now, true)
+	c.plain = c.plain && c.args[len(c.args)-1] == ""
 	c.call.keys = c.targets.keys
 }
 
@@ -194,8 +205,10 @@ func (p *putting) run(ctx context.Context, calls []*putCall) error {
 		}
 		var again []*putCall
 		for _, c := range calls {
-			if n, unregistered := c.reply.(int64); unregistered {
-				p.s.known.remove(c.names[n-1])
+			if n, undone := c.reply.(int64); undone {
+				if c.script = p.s.scripts.put; n > 0 {
+					p.s.known.remove(c.names[n-1])
+				}
 				again = append(again, c)
 			} else if err := p.read(c); err != nil {
 				return err
@@ -203,10 +216,22 @@ func (p *putting) run(ctx context.Context, calls []*putCall) error {
 		}
 		if calls = again; len(calls) == 0 {
 			p.s.tell(ctx, p.opened)
+			p.s.shorten(ctx, p.long)
 			return nil
 		}
 	}
 	return errUnregistered
+}
+
+// shorten shortens the journals of queues. What fails is done by a later Put or by who lists.
+func (s *Store) shorten(ctx context.Context, queues []string) {
+	var calls []*call
+	for _, queue := range queues {
+		var t targets
+		t.number(s.keys, queue)
+		calls = append(calls, &call{script: s.scripts.enter, keys: t.keys})
+	}
+	_ = s.run(ctx, calls...)
 }
 
 // register registers the queues of calls.

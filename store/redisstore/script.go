@@ -24,13 +24,15 @@ type script struct {
 type scripts struct {
 	put, claim, settle, extend, replace, forfeit   *script
 	get, holder, fetch, list, next, overdue, purge *script
-	sizes, docPut, docList                         *script
+	plain, enter, sizes, docPut, docList           *script
 }
 
 // loadScripts puts the scripts together from their files.
 func loadScripts() *scripts {
 	return &scripts{
 		put:     newScript("put", "lib", "message", "accept"),
+		plain:   newScript("put_plain"),
+		enter:   newScript("enter", "lib", "message"),
 		claim:   newScript("claim", "lib", "message", "less"),
 		settle:  newScript("settle", "lib", "message", "accept"),
 		extend:  newScript("extend", "lib"),
