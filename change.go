@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"reflect"
+	"slices"
 	"time"
 
 	"github.com/belfryhq/belfry/internal/lifecycle"
@@ -34,7 +36,7 @@ func (c *Client) Revive(ctx context.Context, queue, id string, at time.Time) (Me
 
 // Update changes a waiting message: edit gets it as it is stored and changes what it likes but queue, id, state, version
 // and history. It is applied atomically: when somebody else changes the message meanwhile, edit runs again on the new one.
-// A changed FireAt reschedules. Errors: edit's own, ErrNotFound, ErrInFlight, ErrFinished.
+// A changed FireAt reschedules; what a changed Retry leaves out is resolved as on accept. Errors: edit's own, ErrNotFound, ErrInFlight, ErrFinished.
 func (c *Client) Update(ctx context.Context, queue, id string, edit func(*Message) error) (Message, error) {
 	return c.change(ctx, store.Key{Queue: queue, ID: id}, store.Swap, func(m Message, now time.Time) (Message, error) {
 		return c.edited(m, now, edit)
@@ -46,11 +48,15 @@ func (c *Client) edited(m Message, now time.Time, edit func(*Message) error) (Me
 	if m.State.Finished() {
 		return m, ErrFinished
 	}
-	key, version, fireAt := m.Key(), m.Version, m.FireAt
+	key, version, fireAt, retry := m.Key(), m.Version, m.FireAt, m.Retry
+	retry.Delays = slices.Clone(retry.Delays) // edit may change it in place
 	if err := edit(&m); err != nil {
 		return m, err
 	}
 	m.Queue, m.ID, m.Version = key.Queue, key.ID, version
+	if !reflect.DeepEqual(m.Retry, retry) {
+		m.Retry = lifecycle.Resolve(m.Retry, c.settings.Retry)
+	}
 	if err := c.validate(&m); err != nil {
 		return m, err
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"reflect"
 	"strings"
 	"sync"
 	"testing"
@@ -442,6 +443,23 @@ func TestFinishedMessagesAreRemovedWhenTheirTimeHasCome(t *testing.T) {
 		pass(2 * time.Minute)
 		if n, _ := e.Count(t.Context(), belfry.Query{}); n != 1 || e.get(forever).State != belfry.Done {
 			t.Errorf("%d messages are kept", n)
+		}
+	})
+}
+
+func TestAnUpdatedRetryPolicyIsResolvedAsOnAccept(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		e := newEngine(t, memstore.New(), belfry.WorkerSettings{})
+		m := e.schedule("k", nil, belfry.In(time.Hour))
+		edit := func(m *belfry.Message) error { m.Retry = belfry.RetryPolicy{MaxAttempts: 3}; return nil }
+		got, err := e.Update(t.Context(), m.Queue, m.ID, edit)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := e.schedule("k", nil, belfry.In(time.Hour), belfry.MaxAttempts(3)).Retry
+		want.MaxClaims = got.Retry.MaxClaims
+		if !reflect.DeepEqual(got.Retry, want) {
+			t.Errorf("the policy is %+v, want %+v", got.Retry, want)
 		}
 	})
 }
