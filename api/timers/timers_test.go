@@ -765,6 +765,8 @@ func TestNoNATSServerIsSaidAtCreation(t *testing.T) {
 func TestAnUnreachableStoreIsSaidSo(t *testing.T) {
 	t.Parallel()
 	s := newServer(t, nil)
+	s.create(`{"delay":"0s","callback":{"type":"http","url":"http://example.com/"}}`)
+	<-s.came // the worker has started: it would end if it found the store closed while it does
 	id := s.create(http1(""))
 	if err := s.store.Close(); err != nil {
 		t.Fatal(err)
